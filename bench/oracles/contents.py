@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from threading import Timer
 from typing import Any
 
 from bench.oracles.binder import Columns, defined
@@ -17,6 +18,8 @@ DATA = 3
 """How many sets of rows are tried."""
 MOST_ROWS = 20_000
 """A view of more rows, such as a join of many tables without conditions, is not compared."""
+LONGEST = 5
+"""Seconds after which a view is given up, and not compared."""
 
 Bags = dict[tuple[str, str], tuple[str, ...]]
 """By relation and column: its values, sorted."""
@@ -37,6 +40,7 @@ class Contents:
         self.connection.execute("SET python_enable_replacements = false; PRAGMA disable_optimizer")
         self._tables = [*tables]
         self._before: dict[int, Bags] = {}
+        self._long: set[str] = set()
         self._views: dict[str, str] = {}
         for data in range(DATA):
             chance = random.Random(data)
@@ -54,6 +58,7 @@ class Contents:
         """
         self._views = dict(views)
         self._before.clear()
+        self._long.clear()
 
     def differing(self, changed: tuple[str, str, str], names: set[str]) -> set[tuple[str, str]]:
         """The columns of some views that hold other values after a change; none of views that fail.
@@ -78,8 +83,11 @@ class Contents:
         return dict(self._read(names))
 
     def _read(self, names: set[str]) -> Iterable[tuple[tuple[str, str], tuple[str, ...]]]:
-        for name in names:
+        for name in names - self._long:
+            guard = Timer(LONGEST, self._give_up, [name])
+            guard.start()
             cursor = self._try(f"FROM {name} LIMIT {MOST_ROWS + 1}")
+            guard.cancel()
             if cursor is not None:
                 titles, rows = [item[0] for item in cursor.description], cursor.fetchall()
                 if len(rows) > MOST_ROWS:
@@ -92,6 +100,10 @@ class Contents:
             return self.connection.execute(sql)
         except self.refusal:
             return None
+
+    def _give_up(self, name: str) -> None:
+        self._long.add(name)
+        self.connection.interrupt()
 
 
 def _value(chance: random.Random, type_: str) -> str:

@@ -77,6 +77,8 @@ class WayStep:
     @property
     def label(self) -> str:
         """A few words: ``copy``, ``lower()``, ``join key``, ``python udf``."""
+        if self.evidence.kind == FOREIGN_KEY:
+            return FOREIGN_KEY_LABEL
         return step_label(self.kind, self.functions, self.reason)
 
 
@@ -98,6 +100,8 @@ _LABELS = {
 }
 REFERENCE = "reference"
 """The label of a step whose statement names a column and hands nothing of it on."""
+FOREIGN_KEY, FOREIGN_KEY_LABEL = "foreign_key", "foreign key"
+"""The kind of a derivation that declares one, and the label of its steps."""
 _NAMED = frozenset({EdgeKind.IDENTITY, EdgeKind.TRANSFORMATION, EdgeKind.AGGREGATION})
 
 

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from govtool.app.project.checkout import checkout
+from govtool.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 SARIF = json.loads((ROOT / "tests" / "render" / "data" / "sarif-2.1.0.json").read_text())
@@ -177,13 +178,17 @@ def test_every_result_has_a_place_in_the_repository(warehouse):
 
 
 def test_a_file_of_which_there_are_two_keeps_the_path_of_its_evidence(tmp_path):
-    for name in ("a/x.sql", "b/x.sql", "b/y.sql", "c/z.sql", "d/z.sql"):
+    for name in ("a/x.sql", "b/x.sql", "b/y.sql", "c/z.sql", "d/z.sql", "f/a::b.sql"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
-    found = checkout({"x.sql", "y.sql", "z.sql", "gone.sql"}, at=tmp_path)
-    assert {f: found.evidence(f, "") for f in ("x.sql", "y.sql", "z.sql", "gone.sql")} == {
+    names = {"x.sql", "y.sql", "z.sql", "gone.sql", "a::b.sql", "gone::a.sql"}
+    found = checkout(names, at=tmp_path)
+    assert {f: found.evidence(f, "") for f in names} == {
         "x.sql": "b/x.sql", "y.sql": "b/y.sql", "z.sql": "z.sql", "gone.sql": "gone.sql",
+        "a::b.sql": "f/a::b.sql", "gone::a.sql": "gone::a.sql",
     }  # fmt: skip
+    with pytest.raises(UsageError):
+        found.evidence("s3://bucket/a.sql", "")
 
 
 def test_a_path_outside_the_repository_is_refused(warehouse):

@@ -377,6 +377,28 @@ NOT_UNDERSTOOD = {
     ),
     "a name without the schema that it has": ("tsql", "create view v as select c from dbo.s;"),
     "a change through a name with its schema": ("postgres", "update public.s set k = 1;"),
+    "a part of a trigger": (
+        "mysql",
+        "create trigger t after insert on s for each row begin insert into d frob set values (new.c) y; end",
+    ),
+    "a part of a routine": (
+        "postgres",
+        "create procedure p(v int) language plpgsql as $$ begin insert into d frob values (v) x; end $$;\n"
+        "do $$ declare r record; begin for r in select c from s loop call p(r.c); end loop; end $$;",
+    ),
+    "a statement with a variable": (
+        "bigquery",
+        "declare v int64; set v = (select max(c) from s);\ninsert into d frob values (v) x;",
+    ),
+    "a query of a load": (
+        "mysql",
+        "load data infile 'x' into table d (x, @k) set y = (select max(c) from s where k = @k);",
+    ),
+    "an item that is left out": ("duckdb", "insert into d(x) select columns('(') from s;"),
+    "an export to a computed place": (
+        "bigquery",
+        "export data options (uri = concat('gs://', f())) as select c from s;",
+    ),
     "the unused value of a macro": ("postgres", "{% set r = m() %}\nselect 1 as one;"),
 }
 """Statements that may read or write what they do not say, by what they are; each is alone in a store with two tables."""

@@ -187,6 +187,18 @@ PLAIN: dict[str, tuple[str, str]] = {
         S,
         "create function tokenize(x string) returns string language python as 'return x'; create table {sink} as select tokenize({col}) as w from {src};",
     ),
+    "a function called tokenize, of statements": (
+        "postgres",
+        "create function u.tokenize(x text) returns text language plpgsql as $$ begin return x; end $$; create table {sink} as select u.tokenize({col}) as w from {src};",
+    ),
+    "what was there before an UPDATE": (
+        "postgres",
+        "create table {sink} (w text); with d as (update {src} set {col} = 'x' returning old.{col}) insert into {sink} select {col} from d;",
+    ),
+    "a MERGE in WITH": (
+        "postgres",
+        "create table {sink} (id int, w text); with m as (merge into {sink} t using {src} s on s.id = t.id when matched then update set w = s.{col} returning t.w) select w from m;",
+    ),
     "a function called tokenize, in SQL": (
         P,
         "create function tokenize(x text) returns text language sql as $$ select x $$; create table {sink} as select tokenize({col}) as w from {src};",

@@ -58,6 +58,17 @@ def test_a_table_that_is_made_with_a_foreign_key_does_not_break_with_it(small):
     assert set(found.values()) == {"rows"}
 
 
+@pytest.mark.parametrize("action", ["on delete cascade", "on delete set null", "on update cascade", ""])
+def test_actions_of_foreign_keys_change_the_rows_that_refer_to_others(action):
+    text = f"{P} create table t (a int, b int, constraint c foreign key (b) references p (k) {action});"
+    text += "create view v as select a from t; delete from p where n > 0;"
+    for subject in ("p.k", "p.n"):
+        expected = {"t.*": "rows", "v.*": "rows"} if action else {}
+        found = verdicts(text, "postgres", subject, "logic")
+        assert {name: verdict for name, verdict in found.items() if name in ("t.*", "v.*")} == expected
+    assert verdicts(text, "postgres", "p.k", "drop")["t.*"] == "rows"
+
+
 def test_a_join_within_a_policy_has_no_condition_of_its_own():
     text = f"{P} {T} create table q (k int); create policy x on t using (a in (select n from p join q using (k)));"
     assert not extract([Script("a.sql", text)], Options(dialect="postgres")).diagnostics

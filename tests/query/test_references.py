@@ -196,6 +196,6 @@ def test_a_deletion_takes_the_rows_that_foreign_keys_tie_to_it_and_what_reads_th
     )
     found = {a.column: (a.verdict, a.via) for a in whatif(index, "delete", select_many(index, ["p"])).affected}
     assert found["k.*"][0] == "rows"
-    assert found["g.*"] == ("rows", ("reference",))
-    assert found["v.k"] == ("rows", ("reference", "rows"))
+    assert found["g.*"] == ("rows", ("foreign key",))
+    assert found["v.k"] == ("rows", ("foreign key", "rows"))
     assert {a.dataset for a in whatif(index, "delete", select_many(index, ["g"])).affected} == {"v"}

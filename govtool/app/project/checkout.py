@@ -46,7 +46,7 @@ class Checkout:
             UsageError: It leads out of the repository (``usage.outside-repository``).
         """
         joined = self.found.get(file) or normpath(f"{self.root}/{file}" if self.root else file).replace("\\", "/")
-        if joined.startswith(("/", "../")) or joined == ".." or ":" in joined.split("/")[0]:
+        if joined.startswith(("/", "../")) or joined == ".." or _has_root(joined):
             raise UsageError(
                 f"{joined} lies outside the repository",
                 code="usage.outside-repository",
@@ -91,7 +91,12 @@ def checkout(files: Iterable[str], root: str = "", *, at: Path | None = None) ->
 
 def _is_relative(file: str) -> bool:
     parts = file.split("/")
-    return bool(file) and not file.startswith("<") and parts[0] != "" and ".." not in parts and ":" not in parts[0]
+    return bool(file) and not file.startswith("<") and parts[0] != "" and ".." not in parts and not _has_root(file)
+
+
+def _has_root(path: str) -> bool:
+    """Return whether a path begins with a drive or a scheme: ``C:/``, ``s3://``. Names may have colons, too."""
+    return path.partition("/")[0].endswith(":")
 
 
 def _looked_for(top: Path, files: set[str]) -> dict[str, str]:

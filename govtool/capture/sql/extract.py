@@ -289,9 +289,12 @@ def _script_state(
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
         seen |= noted
+    faulty = any(note.severity != "info" for each in state.statements for note in each.diagnostics)
     for note in template_holes.note_holes(rendered, state):
         if is_unbounded(note):
             state.statements.append(_unread(state, note, options))
+        elif faulty and note.severity == "info":  # a warning of a macro may say why its SQL is none
+            diagnostics.append(Diagnostic(note.code, "warning", note.message, note.file, note.line))
         else:
             diagnostics.append(note)
     return state

@@ -22,7 +22,7 @@ from govtool.query.changes.impact import expand, impact
 from govtool.query.changes.impact_entries import Impacted
 from govtool.query.changes.support import losses
 from govtool.query.changes.types import not_compared
-from govtool.query.evidence import REFERENCE, Evidence, evidence
+from govtool.query.evidence import FOREIGN_KEY, FOREIGN_KEY_LABEL, Evidence, evidence
 from govtool.query.selection.select import Subject, nothing_selected
 from govtool.query.selection.selectors import Selection
 
@@ -33,8 +33,6 @@ VERDICTS = ("lost", "breaks", "unknown", "changes", "rows", "passes")
 """The worst first."""
 _GOES = frozenset({"drop", "delete"})
 """The actions that take columns away."""
-_FOREIGN_KEY = "foreign_key"
-"""The kind of the statement that declares one."""
 REPORT = "exposure"
 """The kind of datasets that stand for reports."""
 
@@ -292,7 +290,7 @@ def _referring(index: Index, subjects: list[Subject]) -> list[Affected]:
     while tied := {dataset for subject in pending for dataset in _tied(index, subject)}:
         rows = {index.name(index.rows(dataset)) for dataset in tied}
         for entry in _impacted(index, pending, Change("drop"))[0]:
-            if entry.via[:1] == (REFERENCE,) and entry.path[1] in rows:
+            if entry.via[:1] == (FOREIGN_KEY_LABEL,) and entry.path[1] in rows:
                 found.setdefault(entry.column, entry)
         pending = [Subject(dataset, None, index.dataset_name(dataset)) for dataset in sorted(tied - seen)]
         seen |= tied
@@ -300,13 +298,12 @@ def _referring(index: Index, subjects: list[Subject]) -> list[Affected]:
 
 
 def _tied(index: Index, subject: Subject) -> set[int]:
-    """Return the datasets with foreign keys that refer to a column."""
-    references = [r for node in _nodes(index, subject) for r in index.references(node)]
-    return {
-        index.node_dataset[index.referring_rows(r)]
-        for r in references
-        if index.statement(index.referrer(r)).kind == _FOREIGN_KEY
-    }
+    """Return the datasets with foreign keys that refer to a column: with edges, if these change rows, too."""
+    nodes = list(_nodes(index, subject))
+    named = [(index.referrer(r), index.referring_rows(r)) for node in nodes for r in index.references(node)]
+    decided = [e for node in nodes for e in index.out_edges(node) if index.kind(e) is EdgeKind.FILTER]
+    named += [(index.derivation_of(e), index.edge_target[e]) for e in decided]
+    return {index.node_dataset[rows] for owner, rows in named if index.statement(owner).kind == FOREIGN_KEY}
 
 
 def _lost(index: Index, node: int, verdict: str, cause: str, reached: Affected | None) -> Affected:

@@ -146,6 +146,12 @@ def test_two_files_that_define_one_relation_are_both_kept() -> None:
     assert {("t.a", "v.a", "identity"), ("u.b", "v.b", "identity")} <= edges(extraction)
 
 
+def test_tables_of_two_files_whose_schema_has_no_value_may_be_two() -> None:
+    created = "CREATE TABLE {{ owner }}.t (a int)"
+    assert codes(run(created, "CREATE TABLE public.u (a int)")) == []
+    assert codes(run(created, created.replace("a int", "b int"))) == ["duplicate-definition"] * 2
+
+
 def test_the_last_definition_of_a_file_counts() -> None:
     extraction = run("CREATE VIEW v AS SELECT a FROM t; CREATE OR REPLACE VIEW v AS SELECT b FROM u")
     assert not any(source.startswith("t.") for source, _, _ in edges(extraction))

@@ -280,3 +280,10 @@ def test_a_project_overrides_what_is_understood_here():
     text = "select {{ dbt_utils.star(ref('t')) }}, {{ dbt.dateadd('day', 1, 'b') }} as c from t"
     made = extract([Script("m.sql", text)], Options("postgres", relation_from="{table}.sql", projects=(project,)))
     assert flow(made) == {"t.a -> m.mine", "t.b -> m.c"}
+
+
+def test_a_warning_of_a_macro_is_shown_and_beside_a_parse_error_it_is_a_warning():
+    for text, severity in (("select 1 as a", "info"), ("select ( as a", "warning")):
+        made = extract([Script("m.sql", "{% do exceptions.warn('no columns') %}" + text)], Options("postgres"))
+        (note,) = (note for note in made.diagnostics if note.code == "template")
+        assert (note.severity, note.message) == (severity, "a macro warns: no columns")

@@ -161,3 +161,14 @@ def test_columns_of_one_name_have_places_of_their_own_in_a_namespace(namespace: 
     }
     names = {name: f"{dataset_id(name, namespace)}.id" for name in ("o", "q", "o_q")}
     assert [lines[names["o"]], lines[names["q"]], lines[names["o_q"]]] == [3, 4, 5]
+
+
+def test_tabs_and_letters_that_get_longer_in_lower_case_do_not_move_places() -> None:
+    found = texts('create view v as\n\tselect\ta,\tcase\twhen "İ" > 1 then b end c from s')
+    assert (found["s.a", "v.a"], found["s.b", "v.c"]) == ("a", 'case\twhen "İ" > 1 then b end c')
+
+
+def test_what_a_part_of_with_writes_has_its_places_there() -> None:
+    part = "merge into d using s on s.id = d.id when matched then update set v = s.w + 1 returning d.v"
+    found = texts(f"with m as ({part}) insert into log (n) select v from m")
+    assert (found["s.w", "d.v"], found["d.v", "log.n"]) == ("v = s.w + 1", "v")

@@ -15,7 +15,7 @@ from govtool.capture.sql.folding.emit import HOLES, Emitter
 from govtool.capture.sql.folding.fold import fold_script
 from govtool.capture.sql.options import Options
 from govtool.capture.sql.resolve.batch import Batch
-from govtool.capture.sql.resolve.reach import bounding_words, reads_anything, renamed_tables
+from govtool.capture.sql.resolve.reach import bounding_words, loses_a_part, reads_anything, renamed_tables
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.syntax.fingerprint import script_identity
 from govtool.capture.sql.syntax.redact import identified
@@ -23,6 +23,7 @@ from govtool.capture.sql.templates.template import is_unbounded
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
 from govtool.model.shortfall import Shortfall as Shortfall
+from govtool.names import split_name
 
 MAX_TEXT = 4000
 """Characters of a statement that are kept as evidence."""
@@ -75,6 +76,8 @@ class ScriptPart:
         self.logged = logged
         self.derivations: list[Derivation] = []
         self.defined: list[tuple[str, int]] = []
+        self.left_open: frozenset[str] = frozenset()
+        """Datasets whose schema a template leaves open."""
         self.read: list[Diagnostic] = []
         self.apart: list[Diagnostic] = []
         self.noted: list[Diagnostic] = []
@@ -128,6 +131,11 @@ class PartMaker:
                 part.apart += [statement.placed(note) for note in statement.diagnostics]
         part.noted = [note for derivation in part.derivations for note in derivation.diagnostics]
         part.defined = [(d.target, d.statement.line) for d in part.derivations if _defines(d)]
+        if script.qualifiers:
+            of_open = [d for d in part.derivations if not script.qualifiers.isdisjoint(split_name(d.target)[:-1])]
+            part.left_open = frozenset([d.target for d in of_open])
+            made = [(d.target, d.statement.line) for d in of_open if d.statement.kind == "create_table"]
+            part.defined += [item for item in made if item not in part.defined]
         return part
 
 
@@ -208,7 +216,7 @@ def _outcome(statement: StatementState, status: str | None) -> str:
         return "ignored"
     if any(note.severity == "error" for note in statement.diagnostics):
         return "opaque"
-    if any(map(is_unbounded, statement.diagnostics)):
+    if any(map(is_unbounded, statement.diagnostics)) or loses_a_part(statement):
         return "opaque"
     if reads_anything(statement) or (status != "understood" and _reads_are_lost(statement)):
         return "opaque"
@@ -294,7 +302,9 @@ def _duplicates(parts: Sequence[ScriptPart]) -> list[Diagnostic]:
     for target, definers in sorted(files.items()):
         if len(definers) > 1:
             where = ", ".join(sorted(definers))
+            is_open = any(target in part.left_open for part in parts)
+            hint = "; its schema has no value and may be another one in each: give --var NAME=VALUE" if is_open else ""
             for file, line in sorted(definers.items()):
-                text = f"{target} is defined by {len(definers)} files, and all are kept: {where}"
+                text = f"{target} is defined by {len(definers)} files, and all are kept: {where}{hint}"
                 notes.append(Diagnostic("duplicate-definition", "info", text, file, line, None, target))
     return notes

@@ -271,6 +271,7 @@ class Batch(Tables):
             if write.output.deps or write.rows or write.steering:
                 try:
                     write.places = writer.places(write)
+                    write.tree = None
                 except Exception as error:  # a tree of a shape that was not foreseen: its edges stay
                     what = f"the places of its expressions are not known ({type(error).__name__}: {str(error)[:120]})"
                     statement.diagnostics.append(Diagnostic("place", "info", what))

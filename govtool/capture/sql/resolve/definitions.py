@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from sqlglot import exp
 
 from govtool.capture.sql.resolve.inline import inline_function
+from govtool.capture.sql.resolve.parameters import routine_of
 from govtool.capture.sql.resolve.relations import Relations, column_name
 from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.scripts.trees import parse_again
@@ -125,6 +126,9 @@ class Definitions(Relations):
         tree = statement.tree
         if statement.parsed.head in ("drop", "disable") and _ENDS_TRIGGER.match(statement.parsed.text):
             self.drops.append(statement)
+        if statement.parsed.head == "create function" and not isinstance(tree, nodes.Create):
+            routine = routine_of(statement.parsed.text, statement.script.dialect)
+            self._foreign(routine[0].rsplit(".", 1)[-1] if routine is not None else "")
         if tree is None:
             return
         # What the parser has no tree for: triggers, and other names of tables (synonyms, partitions).
@@ -166,7 +170,8 @@ class Definitions(Relations):
             self.unparsed_functions.pop(function.name, None)
             return []
         if _is_foreign(statement):
-            self._foreign(tree)
+            written = tree.find(nodes.Table)
+            self._foreign(written.name if written is not None else "")
             return []
         kind = str(tree.args.get("kind") or "").upper()
         if kind == "TYPE" and isinstance(tree.this, nodes.Schema):
@@ -276,12 +281,11 @@ class Definitions(Relations):
         mark = self.function_marks.get(name)
         return self.function_marks.get(name.rsplit(".", 1)[-1], "") if mark is None else mark
 
-    def _foreign(self, tree: exp.Create) -> None:
-        """Note a routine in another language: its name is no proof of what it does."""
-        name = tree.find(nodes.Table)
-        if name is not None and name.name.lower() in MASKING:
+    def _foreign(self, name: str) -> None:
+        """Note a routine in another language, or of several statements: its name is no proof of what it does."""
+        if name.lower() in MASKING:
             self.special += 1
-            self.unread.add(name.name.lower())
+            self.unread.add(name.lower())
 
     def named(self, last: str) -> str:
         """Return the name of the function with a body of statements whose last part this is; empty if there is none."""
@@ -299,6 +303,15 @@ class Definitions(Relations):
             columns = _primary_key(tree.this) if isinstance(tree, nodes.Create) else []
             if columns:
                 return [column_name(column, statement.script.dialect) for column in columns]
+        return []
+
+    def partition_key(self, name: str) -> list[str]:
+        """Return the columns by which rows of a table go into its partitions, as far as a definition shows it."""
+        for statement in self._definers.get(name, ()):
+            tree = statement.tree or parse_again(statement.parsed, statement.script.dialect)
+            key = tree.find(nodes.PartitionedByProperty) if isinstance(tree, nodes.Create) else None
+            if key is not None:
+                return [column_name(column.this, statement.script.dialect) for column in key.find_all(nodes.Column)]
         return []
 
     def conditions(self, routine: str | None) -> list[TriggerCondition]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from govtool.capture.sql.resolve.live_variables import live
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.syntax.lexer import word_set
 from govtool.capture.sql.syntax.redact import MAX_REDACTED, redact
@@ -27,6 +28,19 @@ UNKNOWN_DATA: Final = (
     "the target is named by an expression or parameter",
 )
 """The ends of diagnostics about data that a statement reads or writes and does not name."""
+_LOST_PARTS: Final = (
+    "is not understood",
+    "is not understood as a query",
+    "is not a table",
+    "is no table",
+    "is no column of the table behind it",
+    "is to no column of a table",
+    "is not a regular expression",
+    "is not followed",
+    "without a constant uri",
+    "not those of one table",
+)
+"""The ends of diagnostics about a part of a statement that is left out, with the tables and columns that it names."""
 UNKNOWN_VALUE: Final = " is not known: it comes from "
 """A part of diagnostics about variables."""
 _INDIRECT: Final = word_set(
@@ -35,6 +49,9 @@ _INDIRECT: Final = word_set(
     FOREIGN SERVER VIRTUAL ENGINE READ_CSV READ_PARQUET READ_JSON IMPORT CLONE SYNONYM PARTITION INHERITS ATTACH"""
 )
 """Words by which a statement may reach what it does not name: other code, files, and tables by pattern."""
+_RECORDS: Final = frozenset({"new", "old"})
+"""The variables of triggers and rules, whose statements may also name sets of rows as their heads call them."""
+_TABLES_OF_TRIGGERS: Final = frozenset({"inserted", "deleted"})
 _PLACE: Final = re.compile(r"'[^']*[/.@][^']*'|\w\*|@\w")
 """A location of a file, a stage or variable, or a name with a wildcard."""
 
@@ -56,6 +73,11 @@ def reads_anything(statement: StatementState) -> bool:
     """
     notes = [note.message for note in statement.diagnostics if note.code == "opaque"]
     return any(note.endswith(UNKNOWN_DATA) or UNKNOWN_VALUE in note for note in notes)
+
+
+def loses_a_part(statement: StatementState) -> bool:
+    """Return whether a part of a statement is left out that may read or write what it names."""
+    return any(note.code == "opaque" and note.message.endswith(_LOST_PARTS) for note in statement.diagnostics)
 
 
 def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tuple[str, ...]:
@@ -81,12 +103,23 @@ def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tup
     words = frozenset(_WORD.findall(redact(parsed.text, statement.script.dialect).lower()))
     if not _INDIRECT.isdisjoint(map(str.upper, words)) or len(words) > MAX_WORDS:
         return ()
+    variables = _variables(statement)
+    if not words.isdisjoint(variables) or not variables.isdisjoint(_RECORDS):
+        return ()
     for _ in renamed:
         more = {word for old, new in renamed.items() if _words(old) <= words for word in _words(new)}
         if more <= words:
             break
         words |= more
     return tuple(sorted(words))
+
+
+def _variables(statement: StatementState) -> frozenset[str]:
+    """The variables, parameters and tables of a trigger in sight of a statement, in lower case: they hold any data."""
+    variables, routine = statement.script.variables, statement.parsed.routine
+    names = {*live(statement), *variables.get(None, ()), *variables.get(routine, ())}
+    triggered = _TABLES_OF_TRIGGERS if routine is not None else frozenset()
+    return triggered | {name.lstrip("@$").lower() for name in names}
 
 
 def _words(name: str) -> frozenset[str]:

@@ -108,6 +108,11 @@ class Surroundings:
         self.batch.recorder.spoil()
         return self.batch.primary_key(name)
 
+    def partition_key(self, name: str) -> list[str]:
+        """Return the columns of a table's partition key, as far as a definition shows it."""
+        self.batch.recorder.spoil()
+        return self.batch.partition_key(name)
+
     def routine(self) -> str | None:
         """Return the routine in whose body the statement stands."""
         return self.statement.parsed.routine

@@ -7,7 +7,8 @@
     CREATE | ALTER TABLE t … ROW ACCESS POLICY p ON (a), ROW FILTER f ON (a), POLICY p USING (a)  Snowflake, Databricks
 
 The tree of a statement is a COMMAND with arguments of our own, which ``walk/writing/unread`` reads: ``role``, which is
-``policy`` or ``publication``, and ``parts``, which are COMMANDs with ``table`` and ``needs``, expressions over its row.
+``policy``, ``publication`` or ``rule`` (see ``triggers``), and ``parts``, which are COMMANDs with ``table`` and
+``needs``, expressions over its row, perhaps called as ``records`` names it.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache, release, same_tokens, stub, tokens_again
+from govtool.capture.sql.scripts.triggers import end_of_rule
 from govtool.capture.sql.scripts.tsql import split_statements
 from govtool.capture.sql.syntax import marks, nodes
 from govtool.capture.sql.syntax.lexer import lexer, word
@@ -159,6 +160,9 @@ class ScriptReader(StatementReader):
                 end = self._inline_functions(tokens, start, [e for e in ends if e > end])
                 start = end + 1
                 continue
+            if chunk and word(chunk[0]) == "CREATE" and (behind := end_of_rule(tokens, start, end)) > end:
+                end = behind
+                chunk = tokens[start:end]
             start = end + 1
             if chunk:
                 self._chunk(chunk)

@@ -19,7 +19,7 @@ from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.unread import table_at
 from govtool.capture.sql.syntax import marks
-from govtool.capture.sql.syntax.lexer import find_word, like, word
+from govtool.capture.sql.syntax.lexer import closing, find_word, like, word
 from govtool.model.diagnostic import Diagnostic
 from govtool.names import fold
 
@@ -107,7 +107,15 @@ def note_fields(reader: StatementReader, tokens: list[Token]) -> None:
             field = tokens[at + 2]
             fields[fold(field.text, quoted=field.token_type == marks.IDENTIFIER, dialect=dialect)] = None
     if fields:
+        reader.flow.fields.update(fields)
         reader.add(tokens[:1], exp.Command(this="ROW", row_fields=tuple(fields)), "ignored", head="if")
+
+
+def skip_row(reader: StatementReader, tokens: list[Token]) -> None:
+    """Note that ``RETURN NULL`` in a branch leaves out the row that a trigger sees, by the conditions before it."""
+    if reader.flow.fields and reader.flow.branches.path:
+        tree = exp.Command(this="ROW", row_fields=tuple(reader.flow.fields), skips=True)
+        reader.add(tokens[:1], tree, "ignored", head="return")
 
 
 def _referencing(tokens: list[Token], dialect: str) -> tuple[list[str], list[str]]:
@@ -129,29 +137,56 @@ def _referencing(tokens: list[Token], dialect: str) -> tuple[list[str], list[str
 
 
 def rule(reader: StatementReader, tokens: list[Token], routine: str) -> None:
-    """PostgreSQL's ``CREATE RULE r AS ON event TO table [WHERE …] DO [ALSO | INSTEAD] command``."""
+    """PostgreSQL's ``CREATE RULE r AS ON event TO table [WHERE …] DO [ALSO | INSTEAD] command | (command; …)``."""
     to = find_word(tokens, {"TO"}, 1)
     do = find_word(tokens, {"DO"}, max(to, 1))
     table = table_at(tokens, to + 1, reader.lex.name) if to > 0 else None
     start = do + 1 + (word(tokens[do + 1]) in ("ALSO", "INSTEAD") if 0 < do < len(tokens) - 1 else 0)
-    if table is None or do < 0 or start >= len(tokens) or word(tokens[start]) == "NOTHING":
+    if table is None or do < 0 or start >= len(tokens):
         reader.add(tokens, None, "ignored", head="create rule")
         return
-    body = tokens[start:]
-    selects = word(tokens[to - 1]) == "SELECT"
-    if body[0].token_type == marks.L_PAREN and body[-1].token_type == marks.R_PAREN:
-        body = body[1:-1]
-    if body[0].token_type == marks.L_PAREN or selects:
-        message = "a rule with several commands" if not selects else "a rule that answers a SELECT"
-        note = reader.diagnostic("opaque", "warning", f"{message} is not understood", tokens[0])
+    if word(tokens[to - 1]) == "SELECT":
+        note = reader.diagnostic("opaque", "warning", "a rule that answers a SELECT is not understood", tokens[0])
         reader.add(tokens, None, "opaque", note, head="create rule")
         return
-    outer, reader.routine = reader.routine, routine
     when, notes = _condition(reader, tokens[:do], to, "WHERE")
-    tree = _head(routine, table, [], _RECORDS, when)
-    if word(tokens[do + 1]) == "INSTEAD":
+    instead = word(tokens[do + 1]) == "INSTEAD"
+    if instead and when is not None:  # rows for which it holds are not written
+        part = exp.Command(this="NEED", table=table, needs=[when.copy()], records=_RECORDS)
+        reader.add(tokens[:start], exp.Command(this="NEEDS", parts=[part], role="rule"), "ignored", head="create rule")
+    if word(tokens[start]) == "NOTHING":
+        reader.add(tokens, None, "ignored", *notes, head="create rule")
+        return
+    outer, reader.routine = reader.routine, f"{routine} on {table.sql()}"
+    tree = _head(reader.routine, table, [], _RECORDS, when)
+    if instead:
         tree.set("instead", (word(tokens[to - 1]).lower(),))
     reader.add(tokens[:start], tree, "ignored", *notes, head="create rule")
-    row(reader, tokens, routine)
-    reader.statement(body)
+    row(reader, tokens, reader.routine)
+    for command in _commands(tokens[start:]):
+        reader.statement(command)
     reader.routine = outer
+
+
+def end_of_rule(tokens: list[Token], start: int, end: int) -> int:
+    """The place behind the commands in parentheses of a rule that begins at ``start``, if its first one ends at
+    ``end``; else that.
+    """
+    do = find_word(tokens[start:end], {"DO"}, 1) if find_word(tokens[start : start + 4], {"RULE"}, 1) > 0 else -1
+    for at in range(start + do + 1, min(start + do + 3, end)) if do > 0 else ():
+        if tokens[at].token_type == marks.L_PAREN:
+            return max(end, closing(tokens, at) + 1)
+    return end
+
+
+def _commands(tokens: list[Token]) -> list[list[Token]]:
+    """Split the commands of a rule, which may be in parentheses, at their semicolons."""
+    if tokens[0].token_type == marks.L_PAREN and closing(tokens, 0) == len(tokens) - 1:
+        tokens = tokens[1:-1]
+    found: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type == marks.SEMICOLON:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [command for command in found if command]

@@ -161,7 +161,7 @@ def names(run: MacroRun, unknown: Callable[..., Any], package: str = "") -> dict
         "fromjson": lambda text, default=None: _fromjson(text, default),
         "metrics": unknown("metrics"),
         "flags": unknown("flags"),
-        "exceptions": _Quiet(),
+        "exceptions": _Exceptions(run.warn),
         "run_started_at": _FIXED,
         "modules": {"datetime": _DATETIME, "pytz": _ZONES},
         "graph": ProjectGraph(run),
@@ -183,8 +183,11 @@ def _fromjson(text: object, default: object) -> object:
         return default
 
 
-class _Quiet:
-    """``exceptions``: whatever is called does nothing."""
+class _Exceptions:
+    """``exceptions``: warnings are kept; whatever else is called does nothing."""
+
+    def __init__(self, warn: Callable[[object], str]) -> None:
+        self.warn = lambda message="", *_, **__: warn(message)
 
     def __getattr__(self, name: str) -> Callable[..., str]:
         if name.startswith("__"):

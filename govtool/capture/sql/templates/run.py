@@ -75,6 +75,8 @@ class MacroRun(ABC):
         """Of macros that are not known, by the name that stands for them: what is missing, and why."""
         self.beside: set[str] = set()
         """Notes of SQL that is run beside the statements of the template, and is not there."""
+        self.warned: set[str] = set()
+        """Warnings of macros."""
         self.set_values: set[str] = set()
         """Values of macros that are not known, as they are rendered, that ``{% set … %}`` has kept."""
         self.config: dict[str, object] = {}
@@ -131,6 +133,11 @@ class MacroRun(ABC):
     def unread(self, what: str) -> None:
         """Note that SQL that is run beside the statements is not read: ``the SQL of pre_hook``."""
         self.beside.add(f"{plain_text(what)} is not read: what it does is not known")
+
+    def warn(self, message: object) -> str:
+        """Keep a warning of a macro: it may say why its SQL is not what was meant."""
+        self.warned.add(f"a macro warns: {plain_text(str(message))}")
+        return ""
 
     def done(self, value: object) -> str:
         """Take the value of ``{% do … %}``: a macro that is not known may have run any SQL."""

@@ -154,8 +154,8 @@ def render(
     done = [run for _, run in runs]
     holes = tuple(_holes(unknown, done, text.split("\n"), file))
     diagnostics += [hole.note for hole in holes if not hole.is_value]
-    for message in sorted({message for run in done for message in run.beside}):
-        diagnostics.append(Diagnostic("template", "warning", message, file or None))
+    for severity, messages in (("warning", [run.beside for run in done]), ("info", [run.warned for run in done])):
+        diagnostics += [Diagnostic("template", severity, text, file or None) for text in sorted(set().union(*messages))]
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
         diagnostics.append(Diagnostic("template", "info", message, file or None))

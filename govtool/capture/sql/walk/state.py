@@ -113,6 +113,9 @@ class Lookup(Protocol):
     def primary_key(self, name: str) -> Sequence[str]:
         """Return the columns of a table's primary key, as far as a definition shows it."""
 
+    def partition_key(self, name: str) -> Sequence[str]:
+        """Return the columns of a table's partition key, as far as a definition shows it."""
+
     def routine(self) -> str | None:
         """Return the routine in whose body the statement stands."""
 

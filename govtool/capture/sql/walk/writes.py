@@ -30,6 +30,7 @@ class Write:
         output: What is written.
         rows: What decides which rows there are: dependencies of the row-set kinds, with the nodes that name them.
         steering: The same of the WHERE and ON of an UPDATE, which steer its values instead.
+        tree: The part of the statement's tree that writes, until its places are known; None for all of it.
         places: See ``govtool.model.places``.
         reads: Datasets whose rows flow, and the arms in which they do.
         dataset_reads: Files and stages that are read whole.
@@ -62,6 +63,7 @@ class Write:
         "steering",
         "target",
         "target_kind",
+        "tree",
     )
 
     def __init__(
@@ -83,6 +85,7 @@ class Write:
         self.output = output if output is not None else QueryOutput()
         self.rows: dict[int, exp.Expr | None] = {}
         self.steering: dict[int, exp.Expr | None] = {}
+        self.tree: exp.Expr | None = None
         self.places: str | None = None
         self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()

@@ -39,6 +39,8 @@ class ControlFlow:
         self.nested: list[tuple[int, list[str]]] = []
         """Of the routines that are declared in a block or package, and open: how deep that is, and their parameters."""
         self.branches = Branches() if branches is None else branches
+        self.fields: dict[str, None] = {}
+        """Fields of NEW and OLD that conditions of this body have named."""
         self.names: list[str] = []
         """Variables of a block that is no routine's: they end with it."""
         self.header: list[Token] = []

@@ -285,6 +285,8 @@ def cursor_of(
 
 def _return(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     second = word(tokens[1]) if len(tokens) > 1 else ""
+    if second == "NULL":
+        triggers.skip_row(reader, tokens)
     if reader.flow.header and table_functions.inline(reader, tokens):
         return None
     if reader.routine is not None and table_functions.returned(reader, tokens, second):

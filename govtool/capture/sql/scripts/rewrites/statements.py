@@ -179,7 +179,10 @@ def _load(reader: StatementReader, tokens: list[Token]) -> bool:
     tree = exp.LoadData(
         this=target.this, local=False, overwrite=False, inpath=exp.Literal.string(tokens[file + 1].text)
     )
-    reader.add(tokens, tree, "parsed")
+    query = next((token for token in tokens[end:] if word(token) == "SELECT"), None)
+    message = "a query in the SET of LOAD DATA is not understood"
+    notes = () if query is None else (reader.diagnostic("opaque", "warning", message, query),)
+    reader.add(tokens, tree, "parsed", *notes)
     return True
 
 

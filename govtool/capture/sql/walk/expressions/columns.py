@@ -164,7 +164,9 @@ def _of_no_scope(walk: Walk, name: str, node: exp.Expr, scope: Scope) -> Deps:
         return _graph_column(walk, name, scope)
     if walk.variables and (value := variable_deps(walk, name, node)) is not None:
         return value
-    if bare in PSEUDO_COLUMNS or name in walk.parameters or name.startswith(('"@', '"$', '"#')):
+    if bare in PSEUDO_COLUMNS or bare.startswith("metadata$") or name in walk.parameters:
+        return ()
+    if name.startswith(('"@', '"$', '"#')):
         return ()
     source = scope.find((name,))
     if source is not None:
@@ -172,6 +174,11 @@ def _of_no_scope(walk: Walk, name: str, node: exp.Expr, scope: Scope) -> Deps:
     if name in scope.aliases:  # not by the rules of the dialect, but nothing else can be meant
         return scope.aliases[name]
     walk.diagnose("unresolved", f"no source in scope has a column {name}", node)
+    return _any_of(walk, scope)
+
+
+def _any_of(walk: Walk, scope: Scope) -> Deps:
+    """Return anything of the tables of a scope, as the dependencies of a name that is not resolved."""
     return tuple(
         walk.interner.ref(s.table.id, ROWS) | OPAQUE for s in scope.sources if s.table is not None and not s.hidden
     )
@@ -345,11 +352,10 @@ def _qualified(walk: Walk, node: exp.Column, scope: Scope) -> Deps:
         if found is not None:
             return _fields_below(walk, found, names[1:])
         level = level.parent
-    bare = names[0].strip('"').lower()
-    if bare in ("new", "old", "excluded", "inserted", "deleted", "source", "target") or names[0] in walk.parameters:
+    if names[0] in walk.parameters:
         return ()
     walk.diagnose("unresolved", f"no source in scope is named {'.'.join(names[:-1])}", node)
-    return ()
+    return _any_of(walk, scope)
 
 
 def _record_field(walk: Walk, names: tuple[str, ...], node: exp.Expr, scope: Scope) -> Deps | None:

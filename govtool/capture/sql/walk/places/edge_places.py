@@ -55,6 +55,7 @@ class PlaceWriter:
         self.text = text
         self.line = line
         self.columns = columns
+        self.walk = walk
         self.finder = OriginFinder(walk)
         self.tree = tree
         self._at = 0
@@ -137,7 +138,10 @@ class PlaceWriter:
         names, deps = write.output.names, write.output.deps
         if not any(deps) or len(names) > MAX_PLACES:
             return ""
-        origins = self.finder.origins(self.tree, names)
+        part = write.tree
+        origins = (
+            self.finder.origins(self.tree, names) if part is None else OriginFinder(self.walk).origins(part, names)
+        )
         if not origins:
             return ""
         written = [self._origin(origins.get(name)) for name in sorted(set(names))]

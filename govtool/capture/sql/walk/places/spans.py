@@ -35,7 +35,7 @@ KEY_BITS: Final = 4
 KEY_MASK: Final = (1 << KEY_BITS) - 1
 AROUND: Final[tuple[type, ...]] = (
     *(exp.And, exp.Where, exp.Having, exp.Qualify, exp.Join, exp.Group, exp.Order),
-    *(exp.Query, exp.DML),
+    *(exp.Query, exp.DML, exp.Reference),
 )
 """What a condition, or an item of a clause, is part of."""
 _COMPARISONS: Final = frozenset([exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE])
@@ -248,17 +248,19 @@ class StatementText:
             at -= 1
         if at >= 0 and text[at] == ",":
             return start
-        before = text[max(0, start - 40) : start].rstrip().lower()
-        before = before.removesuffix("when").rstrip()
-        if before.endswith("case") and not before[-5:-4].isalnum():
-            start = text.lower().rindex("case", 0, start)
+        low = max(0, start - 40)
+        before = text[low:start].rstrip()
+        if before[-4:].lower() == "when":
+            before = before[:-4].rstrip()
+        if before[-4:].lower() == "case" and not before[-5:-4].isalnum():
+            start = low + len(before) - 4
         line = text.rfind("\n", 0, start) + 1
         comma = text.rfind(",", line, start)
         head = text[line:start]
         if "--" in head or "/*" in head:
             return start
         begin = comma + 1 if comma >= 0 else line
-        lower = head[begin - line :].lower()
+        lower = _lower(head[begin - line :].replace("\t", " "))
         for word in ("select distinct ", "select ", "set ", "values ("):
             at = lower.rfind(word)
             if at >= 0:
@@ -312,6 +314,12 @@ def _line_breaks(text: str) -> list[int]:
 def _is_written(name: object, text: str) -> bool:
     """True if a text is a name as the tree has it: as it is, or in quotes, or in another case."""
     return bool(text == name or text.strip(_QUOTES).lower() == str(name).strip(_QUOTES).lower())
+
+
+def _lower(text: str) -> str:
+    """Lower case of the same length, or the text itself: some letters become two."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else text
 
 
 def _place_in(template: list[str], line: int, text: str) -> tuple[int, int]:

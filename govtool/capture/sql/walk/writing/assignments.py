@@ -92,7 +92,12 @@ def _assigned_output(walk: Walk, tree: exp.Expr) -> QueryOutput:
 
 def _rows_of(walk: Walk, names: Sequence[str], routine: str) -> None:
     """Give the records of a trigger's body the columns of its tables."""
-    for table in walk.lookup.triggering(routine):
+    tables = walk.lookup.triggering(routine)
+    if not tables:
+        origin = walk.interner.ref(file_name("trigger"), HIDDEN) | OPAQUE
+        for name in names:
+            _keep(walk, name, _single("", (origin,)), "a trigger that is not known here")
+    for table in tables:
         output = table_output(walk, walk.lookup.table(table))
         for name in names:
             walk.reads = {table: EVERYWHERE}

@@ -7,7 +7,9 @@ constraint or an index goes when its column does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from sqlglot import exp
 
@@ -18,8 +20,12 @@ from govtool.capture.sql.walk.expressions.expression import dependencies, refer_
 from govtool.capture.sql.walk.expressions.functions import function_name
 from govtool.capture.sql.walk.relation import Source, TableInfo
 from govtool.capture.sql.walk.scope import Scope
+from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
 from govtool.capture.sql.walk.writing.recording import kind_of, target_name, target_source
+
+_ACTION: Final = re.compile(r"\bON (DELETE|UPDATE) (CASCADE|SET)\b")
+"""Actions of foreign keys that change the table when the other one changes."""
 
 
 def note_calls(walk: Walk, table: TableInfo, node: exp.Expr) -> bool:
@@ -44,7 +50,7 @@ def need_constraints(walk: Walk, table: TableInfo, target_kind: str, items: Iter
     for item in items:
         for node in item.find_all(nodes.Reference, nodes.CheckColumnConstraint, nodes.ExcludeColumnConstraint):
             if isinstance(node, nodes.Reference):
-                _need(walk, table.id, "foreign_key", target_kind, _referenced(walk, node))
+                _refer(walk, table.id, target_kind, node)
             else:
                 kind = "check" if isinstance(node, nodes.CheckColumnConstraint) else "exclude"
                 _need(walk, table.id, kind, target_kind, _several(walk, table, node))
@@ -84,29 +90,54 @@ def need_expressions(walk: Walk, tree: exp.Expr) -> None:
     for name, parts in by_table.items():
         table, needs = parts[0].args["table"], [need for part in parts for need in part.args["needs"]]
         source = target_source(walk, table)
-        if name and role == "policy":
-            _decide_rows(walk, name, source, kind_of(walk, table), needs)
+        if name and role in ("policy", "rule"):
+            records = parts[0].args.get("records") or ()
+            _decide_rows(
+                walk, Write(name, role, "declare", kind_of(walk, table), defines=False), source, records, needs
+            )
         elif name and source.table is not None:
             _need(walk, name, role, kind_of(walk, table), _named(walk, source.table, needs))
 
 
-def _decide_rows(walk: Walk, name: str, source: Source, target_kind: str, conditions: Iterable[exp.Expr]) -> None:
-    """Record that conditions, and the tables that they read, decide about the rows of a table."""
+def _decide_rows(
+    walk: Walk, write: Write, source: Source, records: Iterable[str], conditions: Iterable[exp.Expr]
+) -> None:
+    """Record that conditions, and the tables that they read, decide about the rows of a table.
+
+    Args:
+        walk: The walk.
+        write: Names the table.
+        source: The table, as conditions name it.
+        records: What they call its rows instead: NEW and OLD.
+        conditions: Over its rows.
+    """
     scope = Scope(None)
-    scope.add(source)
+    for item in [Source(name, table=source.table) for name in records] or [source]:
+        scope.add(item)
     for condition in conditions:
         refer_to(walk, condition, scope, None, FILTER)
-    write = walk.taken(Write(name, "policy", "declare", target_kind, defines=False))
-    write.reads.pop(name, None)
+    write = walk.taken(write)
+    write.reads.pop(write.target, None)
     walk.writes.append(write)
 
 
-def need_fields(walk: Walk, fields: Iterable[str]) -> None:
-    """Record the fields of NEW and OLD that a condition in the body of a trigger names."""
+def need_fields(walk: Walk, fields: Iterable[str], *, decide: bool = False) -> None:
+    """Record the fields of NEW and OLD that conditions in the body of a trigger name.
+
+    Args:
+        walk: The walk.
+        fields: Of the rows of its tables.
+        decide: Whether they decide about these rows: some are left out.
+    """
     for name in walk.lookup.triggering(walk.lookup.routine() or ""):
         table = walk.lookup.table(name)
         known = [table.deps(field, walk.interner) for field in fields if field in table.columns or not table.complete]
-        _need(walk, name, "trigger", "table", {dep for deps in known for dep in deps})
+        deps = {dep for deps in known for dep in deps}
+        if decide:
+            walk.refer(deps, FILTER)
+            walk.writes.append(walk.taken(Write(name, "trigger", "declare", defines=False)))
+        else:
+            _need(walk, name, "trigger", "table", deps)
 
 
 def needs_of_trigger(walk: Walk, writes: Iterable[Write], tables: Iterable[str]) -> list[Write]:
@@ -152,13 +183,30 @@ def _several(walk: Walk, table: TableInfo, node: exp.Expr) -> set[int]:
     return own if len({dep >> REF_SHIFT for dep in own}) > 1 else set()
 
 
-def _referenced(walk: Walk, node: exp.Expr) -> set[int]:
-    """Return the dependencies on the columns that a foreign key refers to: those listed, else the primary key."""
+def _refer(walk: Walk, child: str, target_kind: str, node: exp.Expr) -> None:
+    """Record that a table needs the columns that its foreign key refers to.
+
+    With ON DELETE or ON UPDATE CASCADE or SET, the rows of the other table decide about those of this one, too.
+    """
     target = node.this
     table = target.this if isinstance(target, nodes.Schema) else target
-    name = walk.lookup.table_name(table) if isinstance(table, nodes.Table) else ""
-    if not name:
-        return set()
+    parent = walk.lookup.table_name(table) if isinstance(table, nodes.Table) else ""
+    if not parent:
+        return
+    keys = _referenced(walk, parent, target)
+    options = " ".join([str(option) for option in node.args.get("options") or ()]).upper()
+    if parent == child or not keys or _ACTION.search(options) is None:
+        _need(walk, child, "foreign_key", target_kind, keys)
+        return
+    rows, walk.rows = walk.rows, {}
+    reads, walk.reads = walk.reads, {parent: EVERYWHERE}
+    walk.refer(keys, FILTER, table.this)
+    walk.writes.append(walk.taken(Write(child, "foreign_key", "declare", target_kind, defines=False)))
+    walk.rows, walk.reads = rows, reads
+
+
+def _referenced(walk: Walk, name: str, target: exp.Expr) -> set[int]:
+    """Return the dependencies on the columns that a foreign key refers to: those listed, else the primary key."""
     info = walk.lookup.table(name)
     listed = [walk.name(column) for column in target.expressions] if isinstance(target, nodes.Schema) else []
     columns = listed or walk.lookup.primary_key(name)

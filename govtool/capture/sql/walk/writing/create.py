@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import TRANSFORMATION, Deps, compose
+from govtool.capture.sql.walk.dependencies import FILTER, TRANSFORMATION, Deps, compose
 from govtool.capture.sql.walk.expressions.expression import dependencies
 from govtool.capture.sql.walk.expressions.naming import output_name
 from govtool.capture.sql.walk.expressions.rows import star_of
@@ -223,6 +223,13 @@ def part_of(walk: Walk, table: TableInfo, parent: str) -> None:
     write = Write(parent, "partition", "append", "table", output, defines=False)
     write.reads = {table.id: EVERYWHERE}
     walk.writes.append(write)
+    keys = [table.deps(name, walk.interner) for name in walk.lookup.partition_key(parent)]
+    if keys:  # what is in them decides in which partition a row is
+        rows, walk.rows = walk.rows, {}
+        walk.refer([dep for deps in keys for dep in deps], FILTER)
+        decided = Write(table.id, "partition_key", "declare", defines=False)
+        decided.rows, walk.rows = walk.rows, rows
+        walk.writes.append(decided)
 
 
 def _create_model(walk: Walk, tree: exp.Create) -> None:

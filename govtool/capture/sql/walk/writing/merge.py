@@ -26,15 +26,18 @@ from govtool.capture.sql.walk.queries.sources import add_source
 from govtool.capture.sql.walk.relation import QueryOutput, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
-from govtool.capture.sql.walk.writes import BY_NAME, NOT_NAMED
+from govtool.capture.sql.walk.writes import BY_NAME, NOT_NAMED, Write
 from govtool.capture.sql.walk.writing.recording import Statement, add_to, kind_of, target_name, target_source, write_to
 from govtool.capture.sql.walk.writing.set_clause import assigned_name, assignments
 from govtool.capture.sql.walk.writing.targets import base_table, no_base, renamed_to_base, target_cte
 
 
-def _merge(walk: Walk, tree: exp.Merge) -> None:
-    """What the branches write goes into one write; ON and the conditions decide about its rows."""
-    env = environment(walk, tree, None, None)
+def _merge_statement(walk: Walk, tree: exp.Merge) -> None:
+    merge(walk, tree, environment(walk, tree, None, None))
+
+
+def merge(walk: Walk, tree: exp.Merge, env: Environment | None) -> Write:
+    """Record what the branches write as one write, and return it; ON and the conditions decide about its rows."""
     table = tree.this
     scope = Scope(None)
     derived = target_cte(walk, table, env) is not None
@@ -56,6 +59,7 @@ def _merge(walk: Walk, tree: exp.Merge) -> None:
     write.reads.pop(target, None)
     if source is not None and source.table is not None:
         write.reads[source.table.id] = EVERYWHERE
+    return write
 
 
 def _branches(
@@ -231,4 +235,4 @@ def _names_columns(walk: Walk, tree: exp.Merge) -> bool:
     return True
 
 
-STATEMENTS: Final[dict[type, Statement]] = {nodes.Merge: _merge}
+STATEMENTS: Final[dict[type, Statement]] = {nodes.Merge: _merge_statement}

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import FILTER
+from govtool.capture.sql.walk.dependencies import FILTER, JOIN
 from govtool.capture.sql.walk.expressions.expression import dependencies, refer_to
 from govtool.capture.sql.walk.expressions.naming import output_name
 from govtool.capture.sql.walk.expressions.rows import star_of
@@ -20,6 +20,7 @@ from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
 from govtool.capture.sql.walk.writing.insert import insert
+from govtool.capture.sql.walk.writing.merge import merge
 from govtool.capture.sql.walk.writing.modify import delete, update
 from govtool.capture.sql.walk.writing.recording import target_source
 
@@ -36,9 +37,11 @@ def _modifying(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment
         write = update(walk, node, env)
     elif isinstance(node, nodes.Delete):
         write = delete(walk, node, env)
-    else:
-        walk.diagnose("opaque", f"{node.key.upper()} inside WITH is not understood", node)
+    elif isinstance(node, nodes.Merge):
+        write = merge(walk, node, env)
     walk.rows, walk.reads = saved_rows, saved_reads
+    if write is not None:
+        write.tree = node
     output = QueryOutput()
     returning = node.args.get("returning")
     if returning is None or write is None:
@@ -48,13 +51,20 @@ def _modifying(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment
     walk.rows.update(write.rows)  # which rows it returns is decided by what decided which rows it touched
     touched = Scope(None)
     touched.add(target_source(walk, node.this))
-    for source in node.args.get("using") or ():
+    for name in ("old", "new") if walk.lookup.variable("new") is None else ():  # PostgreSQL 18
+        touched.by_alias.setdefault(name, touched.sources[0])
+    using = node.args.get("using") or []
+    for source in using if isinstance(using, list) else [using]:
         add_source(walk, source, touched, env)
     if isinstance(node, nodes.Update):  # whose conditions steer values there, and rows here
         add_sources(walk, node, touched, env)
         where = node.args.get("where")
         if where is not None:
             refer_to(walk, where.this, touched, env, FILTER)
+    if isinstance(node, nodes.Merge):
+        refer_to(walk, node.args.get("on"), touched, env, JOIN)
+        for when in node.args["whens"].expressions:
+            refer_to(walk, when.args.get("condition"), touched, env, FILTER)
     for item in returning.expressions:
         if isinstance(item, nodes.Star):
             star = star_of(walk, touched)

@@ -47,7 +47,7 @@ def assignments(walk: Walk, items: Iterable[exp.Expr], scope: Scope, env: Enviro
             values = _tuple_values(walk, right, len(names), scope, env)
         else:
             names = [assigned_name(walk, left)]
-            values = [dependencies(walk, right, scope, env)]
+            values = [_value(walk, right, scope, env)]
         steering = as_conditions(walk.rows, walk.interner)
         walk.rows = saved
         found.extend((name, bounded((*deps, *steering))) for name, deps in zip(names, values, strict=False))
@@ -81,8 +81,17 @@ def _tuple_values(walk: Walk, right: exp.Expr, count: int, scope: Scope, env: En
     if isinstance(plain, nodes.Query):
         return output_of(walk, plain, scope, env).deps
     if isinstance(plain, nodes.Tuple):
-        return [dependencies(walk, value, scope, env) for value in plain.expressions]
+        return [_value(walk, value, scope, env) for value in plain.expressions]
     return [dependencies(walk, right, scope, env)] * count
+
+
+def _value(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
+    """Return the dependencies of an assigned value; DEFAULT is no column, though it is read as one."""
+    if isinstance(node, nodes.Column) and len(node.parts) == 1:
+        name = node.this
+        if isinstance(name, nodes.Identifier) and not name.args.get("quoted") and name.name.upper() == "DEFAULT":
+            return ()
+    return dependencies(walk, node, scope, env)
 
 
 def assigned_name(walk: Walk, node: exp.Expr) -> str:

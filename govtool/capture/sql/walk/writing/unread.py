@@ -30,7 +30,7 @@ def _unread_statement(walk: Walk, tree: exp.Expr) -> None:
         need_expressions(walk, tree)
         return
     if tree.args.get("row_fields") is not None:
-        need_fields(walk, tree.args["row_fields"])
+        need_fields(walk, tree.args["row_fields"], decide=bool(tree.args.get("skips")))
         return
     sources = [walk.lookup.table_name(table) for table in tree.args.get("sources") or ()]
     names = [name for name in sources if name]
