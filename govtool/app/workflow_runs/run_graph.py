@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from govtool.errors import EngineError, UsageError
+from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS
 from govtool.workflow.modules.run_graph import StateNodes, build_run_graph
 from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 
@@ -59,11 +60,11 @@ class StoredRunFiles:
     """Plans of a store and files where they were written; see ``RunFiles``."""
 
     def __init__(self, store: Reader, commit: Commit, run: WorkflowRun) -> None:
-        from govtool.app.records.tables import read_tables
+        from govtool.app.records.tables import read_tables_beside_damage
 
         self._store, self._commit = store, commit
         self._applications = frozenset(run.applications)
-        self._tables = read_tables(store, commit, f"workflow:{run.workflow}")
+        self._tables, self._damaged = read_tables_beside_damage(store, commit, f"workflow:{run.workflow}")
         own = [each for each in self._tables.runs.values() if each.application in self._applications]
         self._by_output: dict[str, RecordRun] = {each.output: each for each in own if each.output}
         self._rows: dict[str, RelationRows] = {}
@@ -71,19 +72,33 @@ class StoredRunFiles:
         self._database: DuckDatabase | None = None
 
     def plan(self, path: str) -> Plan | None:
-        """See ``RunFiles``."""
+        """See ``RunFiles``.
+
+        Raises:
+            IntegrityError: It is not found, and may be in a damaged fragment.
+        """
         from govtool.app.datasets.places import path_id
         from govtool.app.records.forgotten import naming_the_commit
         from govtool.records.split_plans import put_together
 
         record = self._by_output.get(path_id(path))
         if record is None:
+            self._require_whole(RECORD_RUNS)
             return None
         values = self._tables.private.get(record.run)
+        if values is None:
+            self._require_whole(PRIVATE_VALUES, record.run)
+        if record.plan not in self._tables.plans:
+            self._require_whole(PLANS, record.run)
         body = self._tables.plans[record.plan].body
         text = values.values if values is not None else None
         with naming_the_commit(self._store, self._commit, record):
             return put_together(body, record.listings, text, dict(record.inputs))
+
+    def _require_whole(self, table: str, run: str = "") -> None:
+        for each in self._damaged:
+            if each.ref.table == table:
+                raise each.error([run] if run else ())
 
     def reason(self, path: str) -> str:
         """See ``RunFiles``."""
