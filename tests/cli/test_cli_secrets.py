@@ -106,6 +106,27 @@ def test_the_batch_protocol(store, project):
     assert leaks(project, done.out, done.err) == []
 
 
+def test_what_people_write(store, project):
+    """Messages, authors and reasons of commits, comments, descriptions, and names in errors."""
+    text = f"see postgres://u:{SECRET}@h/db password={SECRET}"
+    (project / "a.sql").write_text(f"create table t (a int);\ncomment on table t is '{text}';")
+    dbt = {"metadata": {"dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json"}, "nodes": {}}
+    dbt["sources"] = {
+        "source.p.s.t": {
+            "resource_type": "source", "schema": "s", "name": "t", "identifier": "t", "database": "d", "columns": {},
+            "description": text, "meta": {"password": SECRET, "token_owner": "ann"},
+        }
+    }  # fmt: skip
+    (project / "manifest.json").write_text(json.dumps(dbt))
+    done = [store("ingest", "sql", "a.sql", "--dialect", "postgres", "--author", text, "-m", text)]
+    done += [store("ingest", "dbt", "manifest.json"), store("branch", "create", "next", "--author", text)]
+    done += [store("store", "forget", "--source", "sql:a.sql", "--reason", text, "-m", text)]
+    done += [store("explain", "**", "-f", "json"), store("log", "-f", "json")]
+    done += [store("branch", f"s3://AK:{SECRET}@b"), store("impact", f"s3://AK:{SECRET}@b/x")]
+    assert [each.code for each in done] == [0, 0, 0, 0, 0, 0, 2, 2]
+    assert leaks(project, *(part for each in done for part in (each.out, each.err))) == []
+
+
 def test_settings(store, project):
     (project / "govtool.toml").write_text(
         f'store = "s3://AK:{SECRET}@bucket/p"\n[sql]\nnamespace = "postgres://u:{SECRET}@h"\n'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,22 @@ def test_gc_removes_nothing_from_a_damaged_store(busy):
     with pytest.raises(IntegrityError):
         collect(busy, now=later())
     assert busy.objects.get("frag/derivation/x.parquet") == b""
+
+
+@pytest.mark.parametrize("seq", [1, 3, None])
+def test_gc_and_copy_refuse_a_history_with_a_slot_less(busy, seq):
+    """What the slot referred to is not known, and would be taken for garbage."""
+    key = log.slot_key("main", seq or busy.head().seq)
+    busy.objects.delete(key)
+    before = {info.key for info in busy.objects.scan("")}
+    for upkeep in (
+        partial(collect, now=later()),
+        lambda store: copy_store(store, open_objects("memory://", create=True)),
+    ):
+        with pytest.raises(IntegrityError) as caught:
+            upkeep(busy)
+        assert caught.value.location == key
+    assert {info.key for info in busy.objects.scan("")} == before
 
 
 def test_a_negative_grace_period(store):
@@ -340,11 +357,32 @@ def test_a_copy_that_went_its_own_way(busy, target):
         copy_store(busy, target)
 
 
-def test_damage_is_not_copied(busy, target):
+@pytest.mark.parametrize("data", [b"damaged", b"", None])
+def test_damage_is_not_copied(busy, target, data):
     (ref, *_) = busy.fragments(busy.head())
-    busy.objects.put(ref.key, b"damaged")
-    with pytest.raises(IntegrityError):
-        copy_store(busy, target)
+    for key in (ref.key, log.slot_key("main", 3), "tags/v1"):
+        sound = busy.objects.get(key)
+        busy.objects.delete(key) if data is None else busy.objects.put(key, data)
+        if data is None and key.startswith("tags/"):
+            continue  # only an anchor shows it
+        with pytest.raises(IntegrityError) as caught:
+            copy_store(busy, target)
+        assert caught.value.location == key
+        busy.objects.put(key, sound)
+
+
+def test_a_damaged_hint_is_left_out_of_a_copy(busy, target):
+    busy.objects.put("hint/main", b"damaged")
+    copy_store(busy, target)
+    assert Store.open_objects(target).head() == busy.head()
+    assert target.get("hint/main") is None
+
+
+def test_a_pack_that_was_cut_short_is_damaged(tmp_path):
+    for uri in ("memory://", str(tmp_path)):
+        objects = open_objects(uri, create=True)
+        objects.put("pack/x.pack", b"0123456789")
+        assert [objects.get_range("pack/x.pack", *span) for span in ((2, 4), (8, 12), (12, 14))] == [b"23", b"89", b""]
 
 
 # differences
