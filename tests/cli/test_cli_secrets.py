@@ -45,7 +45,8 @@ def test_sql_files(store, project, dialect):
                 if f'"{SECRET}"' in path.read_text():
                     path.unlink()
         done = store("ingest", "sql", ".", "--replace", *options)
-        shown = [store(*words) for words in (["coverage", "-v"], ["ls", "-f", "json"], ["show"], ["sources"])]
+        words = (["coverage", "-v"], ["ls", "-f", "json"], ["show"], ["sources"], ["explain", "**", "-f", "json"])
+        shown = [store(*each) for each in words]
         exported = store("export", "openlineage", "-o", "-")
         answers = [store("lineage", ".", *options, "-f", form) for form in ("table", "json", "dot")]
         texts = [part for each in (done, exported, *shown, *answers) for part in (each.out, each.err)]
@@ -134,6 +135,7 @@ def test_settings(store, project):
     )
     for form in ("table", "json", "csv"):
         done = store("config", "show", "-f", form)
+        assert "s3://bucket" in done.out
         assert leaks(project, done.out, done.err) == []
     done = store("ls")
     assert leaks(project, done.out, done.err) == []

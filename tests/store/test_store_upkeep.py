@@ -29,16 +29,31 @@ def later(hours=48):
     return lambda: clock.now() + timedelta(hours=hours)
 
 
-@pytest.fixture
-def busy(store):
-    """A store with a long history, two branches and a tag."""
+@pytest.fixture(scope="module")
+def history():
+    """The objects of a store with a long history, two branches and a tag."""
+    store = Store.init(f"memory://{uuid.uuid4().hex}")
     for n in range(120):
         speak(store, f"s{n % 45}", b"%d" % n, batch=f"b{n}")
     branches.create_branch(store, "next", store.resolve("50"), author="ann")
     speak(store, "feature", b"f", branch="next")
     branches.merge_branch(store, "next", author="ann")
     tags.create_tag(store, "v1", store.resolve("77"), author="ann")
-    return store
+    return {info.key: store.objects.get(info.key) for info in store.objects.scan("")}
+
+
+@pytest.fixture
+def busy(store, history):
+    """A store with this history."""
+    for key, data in history.items():
+        if store.is_remote or "://" in store.uri:
+            store.objects.put(key, data)
+        else:
+            path = Path(store.uri, key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            path.write_bytes(data)
+    return Store.open_objects(store.objects)
 
 
 def everything(store):
@@ -358,7 +373,8 @@ def test_a_copy_that_went_its_own_way(busy, target):
 
 
 @pytest.mark.parametrize("data", [b"damaged", b"", None])
-def test_damage_is_not_copied(busy, target, data):
+def test_damage_is_not_copied(busy, data):
+    target = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
     (ref, *_) = busy.fragments(busy.head())
     for key in (ref.key, log.slot_key("main", 3), "tags/v1"):
         sound = busy.objects.get(key)
@@ -371,7 +387,8 @@ def test_damage_is_not_copied(busy, target, data):
         busy.objects.put(key, sound)
 
 
-def test_a_damaged_hint_is_left_out_of_a_copy(busy, target):
+def test_a_damaged_hint_is_left_out_of_a_copy(busy):
+    target = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
     busy.objects.put("hint/main", b"damaged")
     copy_store(busy, target)
     assert Store.open_objects(target).head() == busy.head()
