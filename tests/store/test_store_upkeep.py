@@ -56,6 +56,15 @@ def busy(store, history):
     return Store.open_objects(store.objects)
 
 
+@pytest.fixture
+def in_memory(history):
+    """A store in memory with this history."""
+    objects = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
+    for key, data in history.items():
+        objects.put(key, data)
+    return Store.open_objects(objects)
+
+
 def everything(store):
     return {
         (branch.name, commit.id): [store.read(ref) for ref in store.fragments(commit)]
@@ -178,19 +187,19 @@ def test_gc_removes_nothing_from_a_damaged_store(busy):
 
 
 @pytest.mark.parametrize("seq", [1, 3, None])
-def test_gc_and_copy_refuse_a_history_with_a_slot_less(busy, seq):
+def test_gc_and_copy_refuse_a_history_with_a_slot_less(in_memory, seq):
     """What the slot referred to is not known, and would be taken for garbage."""
-    key = log.slot_key("main", seq or busy.head().seq)
-    busy.objects.delete(key)
-    before = {info.key for info in busy.objects.scan("")}
+    key = log.slot_key("main", seq or in_memory.head().seq)
+    in_memory.objects.delete(key)
+    before = {info.key for info in in_memory.objects.scan("")}
     for upkeep in (
         partial(collect, now=later()),
         lambda store: copy_store(store, open_objects("memory://", create=True)),
     ):
         with pytest.raises(IntegrityError) as caught:
-            upkeep(busy)
+            upkeep(in_memory)
         assert caught.value.location == key
-    assert {info.key for info in busy.objects.scan("")} == before
+    assert {info.key for info in in_memory.objects.scan("")} == before
 
 
 def test_a_negative_grace_period(store):
@@ -373,25 +382,25 @@ def test_a_copy_that_went_its_own_way(busy, target):
 
 
 @pytest.mark.parametrize("data", [b"damaged", b"", None])
-def test_damage_is_not_copied(busy, data):
+def test_damage_is_not_copied(in_memory, data):
     target = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
-    (ref, *_) = busy.fragments(busy.head())
+    (ref, *_) = in_memory.fragments(in_memory.head())
     for key in (ref.key, log.slot_key("main", 3), "tags/v1"):
-        sound = busy.objects.get(key)
-        busy.objects.delete(key) if data is None else busy.objects.put(key, data)
+        sound = in_memory.objects.get(key)
+        in_memory.objects.delete(key) if data is None else in_memory.objects.put(key, data)
         if data is None and key.startswith("tags/"):
             continue  # only an anchor shows it
         with pytest.raises(IntegrityError) as caught:
-            copy_store(busy, target)
+            copy_store(in_memory, target)
         assert caught.value.location == key
-        busy.objects.put(key, sound)
+        in_memory.objects.put(key, sound)
 
 
-def test_a_damaged_hint_is_left_out_of_a_copy(busy):
+def test_a_damaged_hint_is_left_out_of_a_copy(in_memory):
     target = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
-    busy.objects.put("hint/main", b"damaged")
-    copy_store(busy, target)
-    assert Store.open_objects(target).head() == busy.head()
+    in_memory.objects.put("hint/main", b"damaged")
+    copy_store(in_memory, target)
+    assert Store.open_objects(target).head() == in_memory.head()
     assert target.get("hint/main") is None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
-from govtool.errors import EngineError, UsageError
+from govtool.errors import EngineError, IntegrityError, UsageError
 from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS
 from govtool.workflow.modules.run_graph import StateNodes, build_run_graph
 from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from govtool.workflow.annotate.tables import Executor
 
 
+_MOST = 2**31
+"""The most invocations of a module."""
 _SMALL = 256 << 20
 """Bytes of a run's relations up to which one thread is enough."""
 
@@ -43,10 +45,11 @@ def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun, state_nodes:
 
 
 def require_records(run: WorkflowRun) -> None:
-    """Refuse a run whose rows were not captured.
+    """Refuse a run whose rows were not captured, or whose record names what it does not have.
 
     Raises:
         UsageError: ``usage.no-records``.
+        IntegrityError: ``store.corrupt-fragment``.
     """
     if run.mode != "records":
         raise UsageError(
@@ -54,6 +57,21 @@ def require_records(run: WorkflowRun) -> None:
             code="usage.no-records",
             hint="govtool workflow run WF.py --inputs DIR --records",
         )
+
+    made: set[tuple[int, str, str]] = set()
+    for each in (each for each in run.invocations if each.execution <= run.whole):
+        paths = [path for _, path, source in each.inputs if not source]
+        paths += [path for *_, path in (*each.state, *each.new_state, *each.outputs)]
+        lost = [path for path in paths if path not in run.relations]
+        lost += [name for name, _, source in each.inputs if source and (each.execution, source, name) not in made]
+        if lost or not (isinstance(each.number, int) and 0 < each.number <= _MOST):
+            what = f"no relation {lost[0][:200]!r}" if lost else f"the number {str(each.number)[:20]}"
+            raise IntegrityError(
+                f"the record of the run {run.id} is damaged: {each.node} has {what}",
+                code="store.corrupt-fragment",
+                hint=f"govtool store forget --source 'workflow:{run.workflow}', and run the workflow again",
+            )
+        made.update((each.execution, each.node, name) for name, _ in each.outputs)
 
 
 class StoredRunFiles:
@@ -147,7 +165,10 @@ def require_unchanged(relation: BoundaryRelation) -> None:
 
 
 def _require_same(path: Path, size: int, modified: int) -> None:
-    facts = path.stat() if path.exists() else None
+    try:
+        facts = path.stat() if path.exists() else None
+    except (OSError, ValueError):  # no name of a file
+        facts = None
     if facts is None or (facts.st_size, facts.st_mtime_ns // 1_000_000) != (size, modified):
         what = "is gone" if facts is None else "was written again"
         raise UsageError(f"{path} {what} since the run: the graph cannot be built", code="usage.changed")
