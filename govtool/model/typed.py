@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
-from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 Check = Callable[[Any], bool]
+_known: dict[tuple[type, tuple[type, ...]], tuple[tuple[str, Check], ...]] = {}
 
 
-def require_types(value: object, trusted: tuple[type, ...] = ()) -> None:
+def require_types(value: Any, trusted: tuple[type, ...] = ()) -> None:
     """Refuse data of which a field, or a field of what it holds, is of another type than its class states.
 
     Args:
@@ -26,11 +26,13 @@ def require_types(value: object, trusted: tuple[type, ...] = ()) -> None:
             raise TypeError(f"{name} of a {type(value).__name__} is {str(getattr(value, name))[:40]!r}")
 
 
-@cache
 def _checks(cls: type, trusted: tuple[type, ...]) -> tuple[tuple[str, Check], ...]:
-    names = getattr(cls, "__dataclass_fields__", None) or getattr(cls, "_fields", ())
-    hints = get_type_hints(cls)
-    return tuple((name, _check(hints[name], trusted)) for name in names)
+    found = _known.get((cls, trusted))
+    if found is None:
+        names = tuple(getattr(cls, "__dataclass_fields__", ()) or getattr(cls, "_fields", ()))
+        hints = get_type_hints(cls)
+        found = _known[cls, trusted] = tuple((name, _check(hints[name], trusted)) for name in names)
+    return found
 
 
 def _check(kind: Any, trusted: tuple[type, ...]) -> Check:
@@ -42,7 +44,7 @@ def _check(kind: Any, trusted: tuple[type, ...]) -> Check:
         return lambda value: any(option(value) for option in options)
     if origin is tuple and arguments[-1:] == (...,):
         each = _check(arguments[0], trusted)
-        return lambda value: isinstance(value, tuple) and all(map(each, value))
+        return lambda value: isinstance(value, tuple) and all(each(one) for one in value)
     if origin is tuple:
         parts = [_check(part, trusted) for part in arguments]
         return lambda value: (
@@ -60,5 +62,5 @@ def _check(kind: Any, trusted: tuple[type, ...]) -> Check:
     return lambda value: isinstance(value, kind)
 
 
-def _has_types(value: object, trusted: tuple[type, ...]) -> bool:
+def _has_types(value: Any, trusted: tuple[type, ...]) -> bool:
     return all(check(getattr(value, name)) for name, check in _checks(type(value), trusted))
