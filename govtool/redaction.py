@@ -28,6 +28,15 @@ _USERS = re.compile(r"(?<=://)[^/@\s:'\"`]*:[^/@\s'\"`]*@")
 _NAMED = rf"(?<![\w.-])(?=[\w.-]*?{WORD})[\w.-]++"
 """A name with such a word in it, whole. Each is looked at once, from its beginning: text may be one long name."""
 _IN_TEXT = re.compile(rf"({_NAMED}\s*+[=:]\s*+)[^\s,;&\"']+", re.IGNORECASE)
+_PROSE_WORD = WORD.replace("|sig|", r"|(?<![A-Za-z])sig(?![A-Za-z])|")
+"""As `WORD`; but ``sig`` is a whole word, for prose has *assigned* and *design*."""
+_IN_PROSE = re.compile(
+    rf"((?<![\w.-])(?=[\w.-]*?{_PROSE_WORD})[\w.-]++\s*+=\s*+|\b(?:password|passwd|pwd)\s*+:\s*+)[^\s,;&\"']+",
+    re.IGNORECASE,
+)
+_LAST_IS_SECRET = re.compile(
+    r"(?:\A|[._-])(?:pass(?:word|wd|phrase)|pwd|token|(?:api|access|secret|account|master)[-_]?key)\Z", re.IGNORECASE
+)
 _LOGIN = re.compile(r"((?<![\w-])(?:-u|--user)(?:\s+|=)[^\s:'\"]{1,200}:)[^\s'\"]+")
 """A user and password as curl takes them."""
 _IDENTIFIED = re.compile(r"(\bidentified\s+by\s+)(?!'\*\*\*')[^\s'\"]\S*", re.IGNORECASE)
@@ -99,6 +108,16 @@ def clean_text(text: str) -> str:
     text = _IN_TEXT.sub(rf"\1{SECRET}", _IN_URL.sub(f"{SECRET}@", text))
     text = _LOGIN.sub(rf"\1{SECRET}", text)
     return _BEARER.sub(rf"\1{SECRET}", _IDENTIFIED.sub(rf"\1{SECRET}", text))
+
+
+def clean_prose(text: str) -> str:
+    """Return what a person wrote, or an error that repeats it, without users in addresses and values of secrets."""
+    return _BEARER.sub(rf"\1{SECRET}", _IN_PROSE.sub(rf"\1{SECRET}", _IN_URL.sub(f"{SECRET}@", text)))
+
+
+def clean_stated(name: str, value: str) -> str:
+    """Return what a person wrote under a name, without secrets; nothing of it under the name of a password or key."""
+    return SECRET if value and _LAST_IS_SECRET.search(name) else clean_prose(value)
 
 
 def clean_message(text: str) -> str:

@@ -15,6 +15,12 @@ _HEAD = """# Attacks on a store
 Made by `python -m bench.attacks`, which takes some hours; do not edit. A part alone replaces its rows, as in
 `python -m bench.attacks kills flips`. Every row says what was tried, how often, and what came of it; smaller versions
 of all of them are among the tests. Rows of parts that the program does not have are attacks that were tried by hand.
+
+The tests that attack a store, alone: `pytest tests/store/test_store_kill.py tests/store/test_store_faults.py
+tests/store/test_store_writers.py tests/store/test_store_clocks.py tests/store/test_store_upkeep.py
+tests/store/test_forget.py tests/store/test_damaged_records.py tests/app/test_causal_order.py
+tests/cli/test_cli_untrusted.py tests/cli/test_cli_secrets.py tests/cli/test_cli_serve.py tests/test_fuzz_fixtures.py`.
+The first six took 65 s of CPU in one process at a load of 19; the others were not measured.
 """
 _COLUMNS = ["attack", "tries", "result"]
 

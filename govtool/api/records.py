@@ -176,8 +176,9 @@ class RecordQuestions(OpenedVersion):
             EngineError: DuckDB is missing.
             StoreError: The cache cannot be written.
         """
-        from govtool.app.records.runs import of_run, recorded
+        from govtool.app.records.runs import concerning, of_run, recorded
         from govtool.app.records.sidecars import index_records
 
-        runs = of_run(self._reader, self._commit, recorded(self._reader, self._commit), run)
+        known = recorded(self._reader, self._commit, concerning(run))
+        runs = of_run(self._reader, self._commit, known, run)
         return index_records(self._reader, self._commit, runs, remove=remove)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from govtool.model.parquet import read_parquet, refusing_damage, write_parquet
 from govtool.names import current_id
+from govtool.redaction import clean_stated
 
 FACTS = "facts"
 """The store table whose fragments hold facts."""
@@ -39,12 +40,13 @@ class Fact(NamedTuple):
 
 
 def encode_facts(facts: Iterable[Fact]) -> bytes:
-    """Facts as Parquet, sorted; equal facts give equal bytes."""
+    """Facts as Parquet, sorted, without secrets in their values; equal facts give equal bytes."""
     import pyarrow as pa
 
     from govtool.model.arrow_arrays import texts
 
-    rows = sorted(set(facts), key=lambda fact: tuple(part or "" for part in fact))
+    cleaned = {fact._replace(value=clean_stated(fact.name, fact.value)) for fact in facts}
+    rows = sorted(cleaned, key=lambda fact: tuple(part or "" for part in fact))
     columns = list(zip(*rows, strict=True)) or [()] * len(Fact._fields)
     clean = [[v if v is None else v.encode("utf-8", "replace").decode() for v in column] for column in columns]
     arrays = [texts(column) for column in clean]

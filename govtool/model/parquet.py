@@ -75,6 +75,22 @@ def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequen
         return read([path for path in dictionary if path in there])
 
 
+def of_text(table: Any, columns: Sequence[str]) -> Any:
+    """A table, if some columns of it are text.
+
+    Raises:
+        TypeError: One is of another type.
+    """
+    import pyarrow as pa
+
+    for name in columns:
+        kind = table.schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise TypeError(f"{name} is of type {kind}")
+    return table
+
+
 def of_format(table: Any, key: bytes, known: int, what: str) -> Any:
     """A table, if it is of the format that is known, or was written when there was none.
 

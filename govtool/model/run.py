@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.file_listing import FileListing, listing_from, listing_value
-from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
+from govtool.model.parquet import of_format, of_text, read_parquet, refusing_damage, write_parquet
 from govtool.model.reproduction import Reproduction, reproduction_from, reproduction_value
 from govtool.model.spread import buckets_for, number_of
+from govtool.model.typed import require_types
 from govtool.model.version import ContentIdentity
 from govtool.names import current_id, renewed_text
 
@@ -250,10 +251,14 @@ def decode_runs(data: bytes) -> list[Run]:
     Raises:
         IntegrityError: It is something else, or of a newer format.
     """
-    return [_run(row) for row in of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs have").to_pylist()]
+    table = of_text(of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs have"), (*_IN_COLUMNS, "body"))
+    if any(table.column(name).null_count for name in _NEVER_NULL):
+        raise ValueError("a run lacks its id, job, status or source")
+    return [_run(row) for row in table.to_pylist()]
 
 
-_IN_COLUMNS = ("id", "job", "status", "how", "source", "application", "started", "ended")
+_NEVER_NULL = ("id", "job", "status", "how", "source", "application", "body")
+_IN_COLUMNS = (*_NEVER_NULL[:-1], "started", "ended")
 
 
 def _body(run: Run) -> dict[str, Any]:
@@ -332,4 +337,6 @@ def _run(row: Mapping[str, Any]) -> Run:
     body["breaks"] = tuple(map(_note, body["breaks"]))
     software = tuple(Software(item["name"], item["version"]) for item in row["software"])
     columns = {name: row[name] for name in _IN_COLUMNS} | {"job": renewed_text(row["job"])}
-    return Run(**columns, software=software, **body)
+    run = Run(**columns, software=software, **body)
+    require_types(run, (FileListing,))
+    return run

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
+from govtool.model.typed import require_types
 
 WORKFLOW_RUNS = "workflow_runs"
 """The store table of runs of workflows; one fragment a run."""
@@ -150,7 +151,9 @@ def run_from(text: str) -> WorkflowRun:
         "invocations": invocations,
         "relations": {each.path: each for each in relations},
     }
-    return WorkflowRun(**{**body, **more})
+    run = WorkflowRun(**{**body, **more})
+    require_types(run)
+    return run
 
 
 def encode_workflow_run(run: WorkflowRun) -> bytes:

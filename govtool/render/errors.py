@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from govtool.errors import AmbiguousNameError, GovtoolError
 from govtool.model import Diagnostic
-from govtool.redaction import clean_text, failure_of, masked_line
+from govtool.redaction import clean_prose, clean_text, failure_of, masked_line
 from govtool.render.layout.table import Span
 from govtool.render.layout.text import printable, width
 
@@ -29,10 +29,10 @@ ellipsis marks where."""
 
 def error_lines(error: GovtoolError) -> Iterator[list[Span]]:
     """One error as lines for stderr."""
-    yield [Span(f"error[{error.code}]", "bold red"), Span(" " + printable(error.message))]
-    yield from ([Span(f"  {printable(item)}")] for item in error.items)
+    yield [Span(f"error[{error.code}]", "bold red"), Span(" " + printable(clean_prose(error.message)))]
+    yield from ([Span(f"  {printable(clean_prose(item))}")] for item in error.items)
     label = "candidates" if isinstance(error, AmbiguousNameError) else "did you mean"
-    details = [("in", error.location)] if error.location else []
+    details = [("in", clean_prose(error.location))] if error.location else []
     details += [(label if i == 0 else "", near) for i, near in enumerate(error.nearest)]
     details += [("hint", error.hint)] if error.hint else []
     for name, text in details:

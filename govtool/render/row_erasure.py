@@ -98,7 +98,7 @@ def _summary(answer: RowErasureAnswer) -> Iterator[str]:
     for entry in answer.not_searched:
         yield f"NOT SEARCHED: {entry.what}: {entry.why}{hints.get(entry.what, '')}"
     for entry in answer.not_reached:
-        yield f"NOT REACHED: {entry.what}: {entry.why}"
+        yield f"NOT REACHED: {entry.what}: {entry.why}{f' ({entry.hint})' if entry.hint else ''}"
     for entry in answer.no_subject:
         yield f"NO SUBJECT: {entry.what}: {entry.why}"
 

@@ -81,7 +81,12 @@ def read_position(objects: ReadableObjects, branch: str, *, hasty: bool = False)
     if head is None:  # The hint is ahead of the log, as after a restore: only a listing tells.
         return Position(_listed_head(objects, branch, 0), None)
     if head.id != hint.id:
-        raise chain_error(slot_key(branch, head.seq), f"is not the commit {hint.id[:7]} that was written")
+        named = hint_key(branch)
+        raise chain_error(
+            slot_key(branch, head.seq),
+            f"is not the commit {hint.id[:7]} that {named} names",
+            f"; if the slot is as it was written, remove {named}",
+        )
     return Position(head, 0)
 
 
@@ -337,12 +342,12 @@ def _listed_head(objects: ReadableObjects, branch: str, after: int) -> Commit | 
     return head
 
 
-def chain_error(where: str, what: str) -> IntegrityError:
+def chain_error(where: str, what: str, more: str = "") -> IntegrityError:
     """The error for a history that does not hang together at the slot ``where``."""
     return IntegrityError(
         f"the history is broken: {where} {what}",
         code="store.corrupt-chain",
         location=where,
         hint="a slot was edited, replaced or removed: restore the slot from a backup or a copy of the store; govtool"
-        " store fsck lists all that is wrong",
+        f" store fsck lists all that is wrong{more}",
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from govtool.errors import IntegrityError
+from govtool.redaction import clean_prose
 from govtool.store import log, refs
 from govtool.store.backends.objects import ReadableObjects
 from govtool.store.codec import FORMAT, digest, seal, unseal
@@ -87,7 +88,7 @@ def encode_tombstones(tombstones: Tombstones, reason: str) -> bytes:
         for (table, sha256), new in sorted(tombstones.forgotten.items(), key=lambda item: item[0])
     ]
     moved = [[table, sha256, size] for (table, sha256), size in sorted(tombstones.moved.items())]
-    return seal({"format": FORMAT, "forgotten": forgotten, "moved": moved, "reason": reason})
+    return seal({"format": FORMAT, "forgotten": forgotten, "moved": moved, "reason": clean_prose(reason)})
 
 
 def decode_tombstones(data: bytes, where: str) -> Tombstones:

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 
 from govtool import clock
 from govtool.errors import ConflictError, StoreError, UnknownNameError, UsageError
+from govtool.redaction import clean_prose
 from govtool.release import __version__
 from govtool.store import log
 from govtool.store.backends.objects import Objects
@@ -140,10 +141,10 @@ class Writer:
             parent=None,
             branch=self._branch,
             batch=batch,
-            author=author,
+            author=clean_prose(author),
             time="",
             tool=f"govtool {__version__}",
-            message=message,
+            message=clean_prose(message),
             summary=summary,
             sources=changes.sources,
             merged=merged,
@@ -194,10 +195,10 @@ class Writer:
             parent=head.id if head is not None else None,
             branch=self._branch,
             batch=uuid.uuid4().hex,
-            author=author,
+            author=clean_prose(author),
             time=self.timestamp(newest),
             tool=f"govtool {__version__}",
-            message=message,
+            message=clean_prose(message),
             summary=summary or {},
             sources=sources,
             start=head.start if head is not None else 1,

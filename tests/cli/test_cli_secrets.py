@@ -45,7 +45,8 @@ def test_sql_files(store, project, dialect):
                 if f'"{SECRET}"' in path.read_text():
                     path.unlink()
         done = store("ingest", "sql", ".", "--replace", *options)
-        shown = [store(*words) for words in (["coverage", "-v"], ["ls", "-f", "json"], ["show"], ["sources"])]
+        words = (["coverage", "-v"], ["ls", "-f", "json"], ["show"], ["sources"], ["explain", "**", "-f", "json"])
+        shown = [store(*each) for each in words]
         exported = store("export", "openlineage", "-o", "-")
         answers = [store("lineage", ".", *options, "-f", form) for form in ("table", "json", "dot")]
         texts = [part for each in (done, exported, *shown, *answers) for part in (each.out, each.err)]
@@ -106,6 +107,27 @@ def test_the_batch_protocol(store, project):
     assert leaks(project, done.out, done.err) == []
 
 
+def test_what_people_write(store, project):
+    """Messages, authors and reasons of commits, comments, descriptions, and names in errors."""
+    text = f"see postgres://u:{SECRET}@h/db password={SECRET}"
+    (project / "a.sql").write_text(f"create table t (a int);\ncomment on table t is '{text}';")
+    dbt = {"metadata": {"dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json"}, "nodes": {}}
+    dbt["sources"] = {
+        "source.p.s.t": {
+            "resource_type": "source", "schema": "s", "name": "t", "identifier": "t", "database": "d", "columns": {},
+            "description": text, "meta": {"password": SECRET, "token_owner": "ann"},
+        }
+    }  # fmt: skip
+    (project / "manifest.json").write_text(json.dumps(dbt))
+    done = [store("ingest", "sql", "a.sql", "--dialect", "postgres", "--author", text, "-m", text)]
+    done += [store("ingest", "dbt", "manifest.json"), store("branch", "create", "next", "--author", text)]
+    done += [store("explain", "**", "-f", "json"), store("log", "-f", "json")]
+    done += [store("store", "forget", "--source", "sql:a.sql", "--reason", text, "-m", text)]
+    done += [store("branch", f"s3://AK:{SECRET}@b"), store("impact", f"s3://AK:{SECRET}@b/x")]
+    assert [each.code for each in done] == [0, 0, 0, 0, 0, 0, 2, 2]
+    assert leaks(project, *(part for each in done for part in (each.out, each.err))) == []
+
+
 def test_settings(store, project):
     (project / "govtool.toml").write_text(
         f'store = "s3://AK:{SECRET}@bucket/p"\n[sql]\nnamespace = "postgres://u:{SECRET}@h"\n'
@@ -113,6 +135,7 @@ def test_settings(store, project):
     )
     for form in ("table", "json", "csv"):
         done = store("config", "show", "-f", form)
+        assert "s3://bucket" in done.out
         assert leaks(project, done.out, done.err) == []
     done = store("ls")
     assert leaks(project, done.out, done.err) == []

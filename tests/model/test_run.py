@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,3 +58,28 @@ def test_runs_of_no_stream_are_stored_as_before_there_were_batches():
 def test_garbage():
     with pytest.raises(IntegrityError, match="holds no runs"):
         decode_runs(b"no parquet")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda row, body: row.update(id=b"x"),
+        lambda row, body: row.update(job=None),
+        lambda row, body: body["inputs"][0].update(dataset=[[]]),
+        lambda row, body: body["inputs"][0].update(rows="9"),
+        lambda row, body: body["inputs"][0]["identity"].update(digest={}),
+        lambda row, body: body["breaks"][0].update(message=None),
+        lambda row, body: body.update(config={"a": []}),
+    ],
+)
+def test_values_of_other_types_are_damage(spoil):
+    note = Diagnostic("break.rdd", "warning", "m")
+    read = RunInput("d", identity=ContentIdentity("listing", None, "x", 1, 1))
+    table = read_parquet(encode_runs([Run("r/1", "j", "complete", "plan", inputs=(read,), breaks=(note,))]))
+    (row,) = table.to_pylist()
+    body = json.loads(row["body"])
+    spoil(row, body)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([{**row, "body": json.dumps(body)}]), sink)
+    with pytest.raises(IntegrityError, match="holds no runs"):
+        decode_runs(sink.getvalue().to_pybytes())

@@ -7,7 +7,8 @@ import pytest
 from recorded import BY_LAND
 
 import govtool
-from govtool.app.records.tables import RecordTables, dataset_id, read_plan, read_record_runs, read_tables, run_order
+from govtool.app.records.runs import recorded
+from govtool.app.records.tables import RecordTables, dataset_id, read_plan, read_tables, run_order
 from govtool.app.upkeep.fragment_text import rows_without
 from govtool.cli.main import main
 from govtool.errors import FormatError, IntegrityError, UsageError
@@ -73,7 +74,7 @@ def test_without_its_private_values_a_plan_is_refused_and_no_other(shop):
         batch="forget",
         summary={},
     )
-    runs = {run.run: run for run in read_record_runs(store, store.head("main"))}
+    runs = {run.run: run for run in recorded(store, store.head("main"))}
     with pytest.raises(UsageError, match="removed from the store") as error:
         read_plan(store, store.head("main"), runs["app-1/1"])
     assert error.value.code == "usage.forgotten"
@@ -86,7 +87,7 @@ def test_a_plan_that_runs_again_over_other_files_is_stored_once(shop):
     shop.commit(shop.run(BY_LAND, "report", "views", "users", run="app-2/0", part="next"))
     assert len(refs(shop.store, PLANS)) == 1
     assert len(refs(shop.store, RECORD_RUNS)) == len(refs(shop.store, PRIVATE_VALUES)) == 2
-    assert [run.run for run in read_record_runs(shop.store, shop.store.head("main"))] == ["app-1/0", "app-2/0"]
+    assert [run.run for run in recorded(shop.store, shop.store.head("main"))] == ["app-1/0", "app-2/0"]
 
 
 def test_plans_that_differ_by_their_paths_alone_are_of_one_shape(shop, monkeypatch):
@@ -116,10 +117,10 @@ def test_plans_that_differ_by_their_paths_alone_are_of_one_shape(shop, monkeypat
 
 
 def test_what_a_run_recorded_outlives_later_runs_of_its_job(shop):
-    before = {run.run: run for run in read_record_runs(shop.store, shop.store.head("main"))}
+    before = {run.run: run for run in recorded(shop.store, shop.store.head("main"))}
     shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-2/0"))
     shop.commit()
-    after = {run.run: run for run in read_record_runs(shop.store, shop.store.head("main"))}
+    after = {run.run: run for run in recorded(shop.store, shop.store.head("main"))}
     assert after["app-1/0"] == before["app-1/0"]
     answer = govtool.open().trace_back("report", "land = 'de'")
     assert [group.count for group in answer.trace.inputs] == [2, 1]
@@ -137,7 +138,7 @@ def test_a_commit_reads_and_writes_nothing_of_earlier_runs(shop, monkeypatch):
     assert len(change.added) == 3  # a plan, a run, private values
     assert len(change.kept) == 1 + 4 + 4
     shop.commit(write)
-    runs = read_record_runs(shop.store, shop.store.head("main"))
+    runs = recorded(shop.store, shop.store.head("main"))
     assert [run.run for run in runs] == ["app-1/0", "app-2/0", "app-3/0", "app-4/0", "app-9/0"]
     assert read_plan(shop.store, shop.store.head("main"), runs[1])
     assert main(["store", "fsck"]) == 0
@@ -147,12 +148,12 @@ def test_an_application_that_goes_on_is_one_fragment(shop):
     shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-1/1"))
     assert len(refs(shop.store, RECORD_RUNS)) == len(refs(shop.store, PRIVATE_VALUES)) == 1
     assert len(refs(shop.store, PLANS)) == 2
-    assert [run.run for run in read_record_runs(shop.store, shop.store.head("main"))] == ["app-1/0", "app-1/1"]
+    assert [run.run for run in recorded(shop.store, shop.store.head("main"))] == ["app-1/0", "app-1/1"]
 
 
 def test_the_same_write_again_takes_its_own_place(shop):
     shop.commit(shop.run(BY_LAND, "report", "views", "users"))
-    assert len(read_record_runs(shop.store, shop.store.head("main"))) == 1
+    assert len(recorded(shop.store, shop.store.head("main"))) == 1
 
 
 def test_upkeep_leaves_records_as_they_are(shop, tmp_path, capsys):
@@ -180,7 +181,7 @@ def test_a_branch_brings_its_records_along(shop, capsys):
         branch="dev",
     )
     assert main(["branch", "merge", "dev"]) == 0, capsys.readouterr()
-    assert [run.run for run in read_record_runs(shop.store, shop.store.head("main"))] == ["app-1/0", "app-9/0"]
+    assert [run.run for run in recorded(shop.store, shop.store.head("main"))] == ["app-1/0", "app-9/0"]
     assert govtool.open().trace_back("lands", "land = 'fr'").trace.inputs[0].count == 2
 
 

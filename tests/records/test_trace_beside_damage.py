@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,10 @@ import pytest
 from recorded import Warehouse
 
 import govtool
+from govtool.app.datasets.places import path_id
+from govtool.app.erasure.report import ErasureRequest, planned_erasure
+from govtool.app.trace.affected_rows import RowRequest, affected_rows
+from govtool.app.trace.measured_groups import RecordedGroups
 from govtool.cli.main import main
 from govtool.errors import IntegrityError
 from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS
@@ -45,6 +50,28 @@ def damage(house, table, run):
     path.write_bytes(b"\0" * path.stat().st_size)
 
 
+def erasure(house, run=None):
+    request = ErasureRequest(("orders.name=ann",), run=run, all_runs=True)
+    return planned_erasure(
+        house.store, house.store.head("main"), request, lambda: govtool.open().snapshot().index
+    ).answer.body()
+
+
+def affected(house):
+    place = partial(path_id_of, house)
+    request = RowRequest(place("orders"), "name = 'ann'", (place("clean"), place("totals")))
+    return affected_rows(house.store, house.store.head("main"), request).datasets
+
+
+def measured(house, output, source):
+    meter = RecordedGroups(house.store, house.store.head("main"))
+    return meter.measure(path_id_of(house, output), path_id_of(house, source), ())
+
+
+def path_id_of(house, name):
+    return path_id(str(house.folder / name))
+
+
 @pytest.mark.parametrize("table", [PLANS, RECORD_RUNS, PRIVATE_VALUES])
 def test_what_is_damaged_stops_only_what_needs_it(house, table, capsys):
     damage(house, table, "c/0")
@@ -58,7 +85,10 @@ def test_what_is_damaged_stops_only_what_needs_it(house, table, capsys):
             question()
         assert "govtool store forget --source 'run:job.py'" in (refused.value.hint or "")
     assert main(["show", "b/0"]) == 0
-    assert main(["erase", "plan", "--subject", "orders.name=ann", "--all-runs"]) == (4 if table == RECORD_RUNS else 0)
+    assert not erasure(house)["not_reached"]
+    assert {each.exactness for each in affected(house)} == {"exact"}
+    assert [measured(house, *each).why for each in (("clean", "orders"), ("totals", "clean"))] == ["", ""]
+    assert f"{table} of c/0 cannot be read" in measured(house, "lands", "people").why
     assert main(["trace", "back", "lands", "--where", "1 = 1"]) == 4
     capsys.readouterr()
 
@@ -69,3 +99,35 @@ def test_a_trace_through_runs_needs_those_between(house):
     assert graph.trace_back("totals", "name = 'ann'")
     with pytest.raises(IntegrityError, match="record_runs of a/0 cannot be read"):
         graph.trace_back("totals", "name = 'ann'", all_runs=True)
+
+
+def test_what_a_lost_run_wrote_is_unknown_to_erasures_affected_rows_and_groups(house):
+    damage(house, RECORD_RUNS, "b/0")
+    why = "record_runs of b/0 cannot be read"
+    for run in (None, "a/0"):
+        (lost,) = erasure(house, run)["not_reached"]
+        assert lost["dataset"] == path_id_of(house, "totals")
+        assert why in lost["why"]
+        assert "govtool store forget" in lost["hint"]
+    clean, totals = affected(house)
+    assert (clean.exactness, clean.count) == ("exact", 1)
+    assert (totals.exactness, totals.count) == ("unknown", None)
+    assert why in totals.why
+    assert "govtool store" in totals.why
+    assert measured(house, "clean", "orders").at_most == 1
+    assert why in measured(house, "totals", "clean").why
+
+
+def test_what_was_made_of_the_output_of_a_lost_run_is_unknown(house):
+    damage(house, RECORD_RUNS, "a/0")
+    plan = erasure(house)
+    assert [(each["dataset"], each["hint"][:7]) for each in plan["not_searched"]][-1:] == [
+        (path_id_of(house, "orders"), "restore")
+    ]
+    assert [each["dataset"] for each in plan["not_reached"]] == [path_id_of(house, "clean")]
+    (totals,) = (each for each in plan["datasets"] if each["dataset"] == path_id_of(house, "totals"))
+    assert "record_runs of a/0 cannot be read" in totals["unknown"][0]["why"]
+    with pytest.raises(IntegrityError, match="a/0"):
+        affected(house)
+    with pytest.raises(IntegrityError, match="a/0"):
+        erasure(house, "a/0")

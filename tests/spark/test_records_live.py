@@ -12,7 +12,7 @@ import pytest
 from recorders import own_recorder
 
 import govtool.spark
-from govtool.app.records.tables import read_record_runs
+from govtool.app.records.runs import recorded
 from govtool.cli.main import main
 from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_TABLES
 from govtool.store import Store
@@ -104,7 +104,7 @@ def test_a_partitioned_output_is_verified(job, capsys):
 def test_rows_reach_the_written_files(job, capsys):
     capsys.readouterr()
     words = ["trace", "forward", str(job / "data" / "users"), "--where", "name = 'bob'", "--run"]
-    runs = {run.output.rpartition("/")[2]: run.run for run in read_record_runs(*opened(job))}
+    runs = {run.output.rpartition("/")[2]: run.run for run in recorded(*opened(job))}
     code = main([*words, runs["report"], "--store", str(job / "store"), "--format", "json"])
     answer = json.loads(capsys.readouterr().out)
     assert code == 0
@@ -148,7 +148,7 @@ def test_conditions_that_mean_nothing_to_spark(job, capsys, where, message):
 
 
 def test_commands_without_rows_are_no_records(job):
-    found = read_record_runs(*opened(job))
+    found = recorded(*opened(job))
     assert found
     assert not any("Command" in why for each in found if not each.output for why in each.breaks)
 

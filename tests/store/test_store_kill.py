@@ -63,7 +63,9 @@ def test_killed_at_random_moments(tmp_path):
         line = process.stdout.readline()  # it has begun
         time.sleep(random.random() * 0.08)
         process.kill()
-        rest = process.communicate(timeout=60)[0]
+        with process.stdout as stdout:  # `communicate` loses lines that were read ahead
+            rest = stdout.read()
+        process.wait(timeout=60)
         done = [tuple(map(int, row.split())) for row in (line + rest).splitlines() if row.count(" ") == 1]
         acknowledged, n = max([(acknowledged, n), *done])
         store = Store.open(uri)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,16 +29,40 @@ def later(hours=48):
     return lambda: clock.now() + timedelta(hours=hours)
 
 
-@pytest.fixture
-def busy(store):
-    """A store with a long history, two branches and a tag."""
+@pytest.fixture(scope="module")
+def history():
+    """The objects of a store with a long history, two branches and a tag."""
+    store = Store.init(f"memory://{uuid.uuid4().hex}")
     for n in range(120):
         speak(store, f"s{n % 45}", b"%d" % n, batch=f"b{n}")
     branches.create_branch(store, "next", store.resolve("50"), author="ann")
     speak(store, "feature", b"f", branch="next")
     branches.merge_branch(store, "next", author="ann")
     tags.create_tag(store, "v1", store.resolve("77"), author="ann")
-    return store
+    return {info.key: store.objects.get(info.key) for info in store.objects.scan("")}
+
+
+@pytest.fixture
+def busy(store, history):
+    """A store with this history."""
+    for key, data in history.items():
+        if store.is_remote or "://" in store.uri:
+            store.objects.put(key, data)
+        else:
+            path = Path(store.uri, key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            path.write_bytes(data)
+    return Store.open_objects(store.objects)
+
+
+@pytest.fixture
+def in_memory(history):
+    """A store in memory with this history."""
+    objects = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
+    for key, data in history.items():
+        objects.put(key, data)
+    return Store.open_objects(objects)
 
 
 def everything(store):
@@ -159,6 +184,22 @@ def test_gc_removes_nothing_from_a_damaged_store(busy):
     with pytest.raises(IntegrityError):
         collect(busy, now=later())
     assert busy.objects.get("frag/derivation/x.parquet") == b""
+
+
+@pytest.mark.parametrize("seq", [1, 3, None])
+def test_gc_and_copy_refuse_a_history_with_a_slot_less(in_memory, seq):
+    """What the slot referred to is not known, and would be taken for garbage."""
+    key = log.slot_key("main", seq or in_memory.head().seq)
+    in_memory.objects.delete(key)
+    before = {info.key for info in in_memory.objects.scan("")}
+    for upkeep in (
+        partial(collect, now=later()),
+        lambda store: copy_store(store, open_objects("memory://", create=True)),
+    ):
+        with pytest.raises(IntegrityError) as caught:
+            upkeep(in_memory)
+        assert caught.value.location == key
+    assert {info.key for info in in_memory.objects.scan("")} == before
 
 
 def test_a_negative_grace_period(store):
@@ -340,11 +381,34 @@ def test_a_copy_that_went_its_own_way(busy, target):
         copy_store(busy, target)
 
 
-def test_damage_is_not_copied(busy, target):
-    (ref, *_) = busy.fragments(busy.head())
-    busy.objects.put(ref.key, b"damaged")
-    with pytest.raises(IntegrityError):
-        copy_store(busy, target)
+@pytest.mark.parametrize("data", [b"damaged", b"", None])
+def test_damage_is_not_copied(in_memory, data):
+    target = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
+    (ref, *_) = in_memory.fragments(in_memory.head())
+    for key in (ref.key, log.slot_key("main", 3), "tags/v1"):
+        sound = in_memory.objects.get(key)
+        in_memory.objects.delete(key) if data is None else in_memory.objects.put(key, data)
+        if data is None and key.startswith("tags/"):
+            continue  # only an anchor shows it
+        with pytest.raises(IntegrityError) as caught:
+            copy_store(in_memory, target)
+        assert caught.value.location == key
+        in_memory.objects.put(key, sound)
+
+
+def test_a_damaged_hint_is_left_out_of_a_copy(in_memory):
+    target = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
+    in_memory.objects.put("hint/main", b"damaged")
+    copy_store(in_memory, target)
+    assert Store.open_objects(target).head() == in_memory.head()
+    assert target.get("hint/main") is None
+
+
+def test_a_pack_that_was_cut_short_is_damaged(tmp_path):
+    for uri in ("memory://", str(tmp_path)):
+        objects = open_objects(uri, create=True)
+        objects.put("pack/x.pack", b"0123456789")
+        assert [objects.get_range("pack/x.pack", *span) for span in ((2, 4), (8, 12), (12, 14))] == [b"23", b"89", b""]
 
 
 # differences

@@ -18,6 +18,11 @@ def stranger_files(known: Collection[str]) -> int:
     return sum(path not in paths for root in set(map(_root, paths)) for path in _data_files(root))
 
 
+def are_local(known: Collection[str]) -> bool:
+    """Return whether there are files, all of them on this machine: only there are others seen beside them."""
+    return bool(known) and all(local_path(uri) is not None for uri in known)
+
+
 def _root(file: Path) -> Path:
     """The folder of a dataset, of one of its files."""
     parts = file.parent.parts

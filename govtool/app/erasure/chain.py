@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from govtool.app.records.exchange import FileExchange
-from govtool.app.records.runs import of_run, recorded
+from govtool.app.records.runs import of_run, recorded_beside_damage
 from govtool.app.records.tables import listed_inputs, run_order
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.execute.places import Place, place_of
 from govtool.records.split_plans import relation_of
 
 if TYPE_CHECKING:
+    from govtool.app.records.unreadable import UnreadableRun
     from govtool.model.records import RecordRun
     from govtool.records.plan.nodes import Relation
     from govtool.store import Commit, Reader
@@ -55,16 +56,24 @@ class RecordedChain:
         links: The writes.
         owners: The run that wrote a file.
         queries: Runs whose rows went to the driver.
+        lost: Runs that belong to it, or may, and whose records cannot be read.
     """
 
     links: tuple[ChainLink, ...]
     owners: dict[Place, str] = field(default_factory=dict)
     queries: tuple[ChainLink, ...] = ()
+    lost: tuple[UnreadableRun, ...] = ()
 
     def datasets(self) -> dict[str, None]:
         """The datasets that are read or written, inputs first."""
         read = [leaf.dataset for link in self.links for leaf in link.reads]
-        return dict.fromkeys([*read, *(link.output for link in self.links)])
+        lost = [read.dataset for each in self.lost for read in each.run.inputs]
+        return dict.fromkeys([*read, *lost, *self.made()])
+
+    def made(self) -> dict[str, str]:
+        """The datasets that are written, and a run that wrote each."""
+        lost = {name: each.run.id for each in self.lost for name in sorted(each.writes())}
+        return {**lost, **{link.output: link.run.run for link in self.links}}
 
 
 def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: bool) -> RecordedChain:
@@ -79,24 +88,41 @@ def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: boo
     Raises:
         UsageError: The store has no records (``usage.no-records``).
         UnknownNameError: There is no such run.
+        IntegrityError: The records of the run cannot be read, or those of runs of which nothing is known.
     """
-    known = recorded(store, commit)
+    known, lost = recorded_beside_damage(store, commit)
     links = [chain_link(each) for each in known]
     if run is not None:
-        chosen = {each.run for each in _chosen(store, commit, known, run)}
+        may_be_it = [each for each in lost if each.is_named(run)]
+        chosen = {each.run for each in _chosen(store, commit, known, run, may_be_it)}
         wanted = exchange_of(links).joined(chosen) if all_runs else chosen
         links = [link for link in links if link.run.run in wanted]
-    return ordered(links)
+        lost = _joined_by_name(links, lost) if all_runs else may_be_it
+    return replace(ordered(links), lost=tuple(lost))
 
 
-def _chosen(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:
+def _joined_by_name(links: Iterable[ChainLink], lost: Sequence[UnreadableRun]) -> list[UnreadableRun]:
+    """The runs that may exchange files with some writes, directly or not: those with a dataset in common."""
+    names = {name for link in links for name in (link.output, *(leaf.dataset for leaf in link.reads)) if name}
+    found: list[UnreadableRun] = []
+    size = -1
+    while size != len(names):
+        size = len(names)
+        found = [each for each in lost if names & each.datasets()]
+        names.update(*(each.datasets() for each in found))
+    return found
+
+
+def _chosen(
+    store: Reader, commit: Commit, known: Sequence[RecordRun], run: str, may_be_it: Sequence[UnreadableRun]
+) -> list[RecordRun]:
     try:
         return of_run(store, commit, known, run)
     except (UnknownNameError, UsageError) as error:
         found = _of_recorded(store, commit, known, run)
         if found:
             return found
-        raise error
+        raise may_be_it[0].error() if may_be_it else error from None
 
 
 def _of_recorded(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:

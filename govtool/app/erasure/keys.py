@@ -167,7 +167,7 @@ def subject_keys(
         UsageError: A dataset without a subject has a column that holds the subject's key (``usage.no-subject``).
     """
     known = tuple(chain.datasets())
-    inputs = [name for name in known if name not in {link.output for link in chain.links}]
+    inputs = [name for name in known if name not in chain.made()]
     wanted: dict[str, dict[tuple[str, str], Wanted]] = {}
 
     def want(dataset: str, column: str, why: str) -> None:
@@ -241,7 +241,7 @@ def datasets_without_subject(chain: RecordedChain, given: Sequence[str], setting
         UsageError: A run wrote a dataset that is given (``usage.no-subject``).
     """
     known = tuple(chain.datasets())
-    made = {link.output: link.run.run for link in chain.links}
+    made = chain.made()
     found = {}
     for text in given:
         name = _dataset_called(text.strip('"`'), known)

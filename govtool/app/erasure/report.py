@@ -30,7 +30,7 @@ from govtool.app.erasure.keys import (
     subject_keys,
 )
 from govtool.app.erasure.row_plan import row_erasure
-from govtool.app.records.tables import read_record_runs
+from govtool.app.records.unreadable import runs_beside_damage
 from govtool.app.runs.lookup import read_history
 from govtool.app.versions.version import version_of
 from govtool.config import load_config
@@ -117,7 +117,8 @@ def _unrecorded(store: Reader, commit: Commit, found: RowErasure) -> tuple[Unsea
     """Runs without records of rows that read what an erasure changes."""
     touched = {source.dataset for source in found.sources}
     touched |= {each.link.output for each in found.outputs if not each.cut}
-    known = {run.run for run in read_record_runs(store, commit)}
+    records, unreadable = runs_beside_damage(store, commit)
+    known = {run.run for run in records} | {each.run.id for each in unreadable}
     entries = {}
     for run in read_history(store, commit).runs:
         read = sorted(touched.intersection(each.dataset for each in run.inputs))

@@ -25,6 +25,7 @@ from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inpu
 from govtool.app.erasure.step import corrected_output
 from govtool.app.records.keys import declared_keys
 from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.unreadable import UnreadableRun, each_name
 from govtool.config import load_config
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
 from govtool.model.token import ROW_BITS
@@ -94,18 +95,22 @@ class _Walk:
     """Writes whose inputs were searched and that are not evaluated yet."""
     _reached: set[Place] = field(default_factory=set)
     """Files of datasets that the subject's rows reached, changed or not."""
+    _unreadable: set[str] = field(default_factory=set)
+    """Datasets that the subject's rows may be in by runs whose records cannot be read."""
     _files: int = 0
 
     def go(self) -> RowErasure:
         """Search every input, and evaluate every write that a change reaches."""
         closed = [each for link in self.chain.links for each in self._search_inputs(link)]
-        for link, dataset, why in closed:
-            self._note_closed(link, dataset, why)
+        for link, dataset, error in closed:
+            self._note_closed(link, dataset, error)
         size = -1
         while size != len(self._reached):  # a query of the driver may read what a later write made
             size = len(self._reached)
             for link in self.chain.links:
                 self._spread(link)
+            for each in self.chain.lost:
+                self._spread_unreadable(each)
         self._alone = {place_of(f): name for name, place in self._unsearched_places() for f in place}
         for link in self.chain.links:
             self._visit(link)
@@ -114,7 +119,9 @@ class _Walk:
                 self._beyond(query.run.run, "its rows went to the driver: where they are now is not known")
         found = {name: ErasedSource(name, tuple(parts), self.source_keys[name]) for name, parts in self.sources.items()}
         none = not any(each.rows() for each in found.values()) and not any(each.tokens for each in self.outputs)
-        if none and not self._unknown:  # else the subject's rows may be where nothing could be searched
+        if none and not (
+            self._unknown or self._unreadable
+        ):  # else the subject's rows may be where nothing could be searched
             searched = ", ".join(self.keys.columns())
             raise UsageError(f"no row matches the subject's keys; columns searched: {searched}", code="usage.no-rows")
         return RowErasure(
@@ -125,22 +132,24 @@ class _Walk:
             tuple(self._joined.values()),
         )
 
-    def _search_inputs(self, link: ChainLink) -> Iterator[tuple[ChainLink, str, str]]:
+    def _search_inputs(self, link: ChainLink) -> Iterator[tuple[ChainLink, str, GovtoolError]]:
         """Search the inputs of a write that no write before it has read, and give those that cannot be opened."""
         for dataset in dict.fromkeys(leaf.dataset for leaf in link.reads):
             if dataset in self.keys.wanted and self._is_new(link, dataset):
                 try:
                     opened = self._writes.get(link.run.run) or open_write(self.store, self.commit, link.run)
                 except GovtoolError as error:
-                    yield link, dataset, error.message
+                    yield link, dataset, error
                     continue
                 self._writes[link.run.run] = opened
                 self._search(opened, dataset)
 
-    def _note_closed(self, link: ChainLink, dataset: str, why: str) -> None:
+    def _note_closed(self, link: ChainLink, dataset: str, error: GovtoolError) -> None:
         """Note an input of a write that cannot be opened, unless another write led to its files."""
         if self._is_new(link, dataset):
-            self.not_searched[dataset, link.run.run] = Unsearched(dataset, f"{link.run.run} read it: {why}")
+            self.not_searched[dataset, link.run.run] = Unsearched(
+                dataset, f"{link.run.run} read it: {error.message}", error.hint or ""
+            )
             self._unknown_files(link, dataset, None, f"its input {dataset} cannot be searched")
 
     def _is_reached(self, link: ChainLink) -> bool:
@@ -154,6 +163,32 @@ class _Walk:
         if link.run.run in self._driver or self._is_reached(link):
             self._note_joined(link)
             self._reached |= link.written_places()
+
+    def _spread_unreadable(self, lost: UnreadableRun) -> None:
+        """Note what a run read and wrote whose records cannot be read, if rows of the subject may have reached it."""
+        wanted = self.keys.wanted.keys() & lost.datasets()
+        reached = self._unreadable.union(*(each_name([leaf.dataset]) for leaf in self._reached_files()))
+        if not (wanted or reached & lost.reads()):
+            return
+        error = lost.error()
+        why, hint = error.message, error.hint or ""
+        for name in sorted(wanted & lost.reads()):
+            self.not_searched[name, lost.run.id] = Unsearched(name, f"{lost.run.id} read it: {why}", hint)
+        for name in sorted(lost.writes()) or [lost.run.id]:
+            self.not_reached[name, why] = Unsearched(name, why, hint)
+        self._unreadable |= lost.writes()
+        for leaf in (
+            leaf for link in self.chain.links for leaf in link.reads if each_name([leaf.dataset]) & lost.writes()
+        ):
+            for place in _places(leaf) - self.chain.owners.keys():
+                self._unknown[place] = f"{lost.run.id} may have written files of {leaf.dataset}: {why}"
+                self._reached.add(place)
+
+    def _reached_files(self) -> Iterator[Relation]:
+        """What writes read and left, where the subject's rows may have reached a file of it."""
+        for link in self.chain.links:
+            left = () if link.written is None else (link.written,)
+            yield from (each for each in (*link.reads, *left) if _places(each) & self._reached)
 
     def _visit(self, link: ChainLink) -> None:
         deleted, alone = self.keys.wanted.get(link.output, ()), self._rows_alone(link)
@@ -386,6 +421,10 @@ class _Walk:
         counts = [file_rows(leaf) for leaf in link.reads]
         read = None if None in counts else sum(count or 0 for count in counts)
         return replace(outcome, rows=None if link.written is None else file_rows(link.written), read=read)
+
+
+def _places(relation: Relation) -> set[Place]:
+    return {place_of(file) for file in relation.files}
 
 
 def _in_folders(delta: DatasetDelta, rows: Sequence[int], places: set[Place]) -> list[int]:

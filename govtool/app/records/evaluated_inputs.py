@@ -28,6 +28,7 @@ from govtool.records.trace.answer import EvaluatedInput
 from govtool.records.trace.normal import Ids, normalized, refreshed, spare_ids
 
 if TYPE_CHECKING:
+    from govtool.app.records.unreadable import UnreadableRun
     from govtool.model.records import RecordRun
     from govtool.model.run import Run
     from govtool.store import Commit, Reader
@@ -76,7 +77,8 @@ class _Writers:
         runs: By id.
         facts: What the history knows of them.
         wrote: All files of each.
-        of: The run that wrote a file.
+        of_file: The run that wrote a file.
+        lost: Runs whose records cannot be read.
     """
 
     store: Reader
@@ -85,14 +87,16 @@ class _Writers:
     facts: dict[str, Run] = field(default_factory=dict)
     wrote: dict[str, frozenset[Place]] = field(default_factory=dict)
     of_file: dict[Place, str] = field(default_factory=dict)
+    lost: list[UnreadableRun] = field(default_factory=list)
 
     @staticmethod
     def of(store: Reader, commit: Commit) -> _Writers:
         """All of a commit."""
+        from govtool.app.records.unreadable import runs_beside_damage
         from govtool.app.workflow_runs.programs.actions import ProgramAction, read_programs
         from govtool.app.workflow_runs.programs.layout import written_files
 
-        found = _Writers(store, commit)
+        found = _Writers(store, commit, lost=runs_beside_damage(store, commit)[1])
         actions: list[ProgramAction] = [
             action for program in read_programs(store, commit, of_workflows=True) for action in program.actions
         ]
@@ -117,6 +121,12 @@ class _Writers:
             seen |= writers
             waiting += sorted(writers)
         return False
+
+    def unreadable(self, leaf: Relation) -> UnreadableRun | None:
+        """A run that may have written files of a leaf, and whose records cannot be read."""
+        if all(place_of(file) in self.of_file for file in leaf.files):
+            return None
+        return next((each for each in self.lost if each.writes().intersection(leaf.dataset.split(","))), None)
 
     def plan(self, run: str) -> Plan:
         """The plan of a run, which gives the rows that it wrote.
@@ -181,7 +191,11 @@ class _Evaluation:
                     code="evidence.not-reproduced",
                     hint="replay the runs one by one: --with DATASET=FILE reads what one of them would write",
                 ) from error
+        unreadable = self.writers.unreadable(leaf) if lost or self.down_to else None
+        if unreadable is not None and self.down_to:
+            raise unreadable.error()
         if not any(place_of(file) in self.writers.of_file for file in leaf.files if file.uri in lost):
+            self.why.update({} if unreadable is None else {leaf.dataset: unreadable.why()})
             return leaf
         before = len(self.found)
         try:

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.records.tables import read_runs_beside_damage, read_untraceable
+from govtool.app.records.tables import read_untraceable
+from govtool.app.records.unreadable import UnreadableRun, each_name, runs_beside_damage
 from govtool.app.runs.lookup import is_named, job_and_steps, matching_runs, read_history
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.names import renewed_text
 
 if TYPE_CHECKING:
-    from govtool.app.records.damaged import DamagedFragment
     from govtool.model.records import RecordRun
-    from govtool.model.run import Run
     from govtool.query.runs.history import History
     from govtool.store import Commit, Reader
 
@@ -44,7 +43,7 @@ def find_writer(
         UnknownNameError: There is no such output or run.
         AmbiguousNameError: Several writes fit.
     """
-    known = recorded(store, commit, _needed(run, output, lambda each: [one.dataset for one in each.outputs]))
+    known = recorded(store, commit, concerning(run, output, UnreadableRun.writes))
     writes = known if run is None else of_run(store, commit, known, run)
     if output is not None:
         _refuse_other_run(known, writes, output, lambda each: (each.output,), f"run {run} wrote nothing to")
@@ -63,7 +62,7 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
         UsageError: The store has no records (``usage.no-records``), or no write read the files (``usage.no-run``).
         UnknownNameError: There is no such input or run.
     """
-    known = recorded(store, commit, _needed(run, dataset, lambda each: [one.dataset for one in each.inputs]))
+    known = recorded(store, commit, concerning(run, dataset, UnreadableRun.reads))
     writes = known if run is None else of_run(store, commit, known, run)
     _refuse_other_run(known, writes, dataset, inputs_of, f"run {run} did not read")
     found = _of_dataset(store, commit, writes, dataset, inputs_of, "no records of a run that read")
@@ -73,66 +72,87 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
     return [each for each in there if each.output] or there  # rows that went to the driver left nothing to point at
 
 
-Needed = Callable[["Run", "Sequence[RecordRun]"], bool]
-"""Whether a question may need the records of a run, beside those that can be read."""
+Needed = Callable[["Sequence[RecordRun]", Sequence[UnreadableRun]], Sequence[UnreadableRun]]
+"""The runs that a question may need, of those whose records cannot be read, beside those whose records can."""
 
 
-def recorded(store: Reader, commit: Commit, needed: Needed = lambda run, known: True) -> list[RecordRun]:
+def recorded(store: Reader, commit: Commit, needed: Needed = lambda known, lost: lost) -> list[RecordRun]:
     """All writes whose rows can be traced; without those in damaged fragments, if none of them is needed.
 
     Raises:
         UsageError: There are none (``usage.no-records``).
         IntegrityError: A damaged fragment may hold the records of a run that is needed (``store.corrupt-fragment``).
     """
-    known, damaged = read_runs_beside_damage(store, commit)
-    if damaged:
-        _refuse_needed(store, commit, known, damaged, needed)
-    runs = [run for run in known if run.plan]
-    if not runs:
-        if damaged:
-            raise damaged[0].error()
-        _refuse_untraceable(store, commit, lambda each: True)
-        raise UsageError("this store has no records of rows", code="usage.no-records", hint=RECORDING)
-    return runs
+    known, lost = recorded_beside_damage(store, commit)
+    wanted = needed(known, lost)
+    if wanted:
+        raise wanted[0].damage.error(each.run.id for each in wanted if each.damage is wanted[0].damage)
+    return known
 
 
-def _refuse_needed(
-    store: Reader, commit: Commit, known: Sequence[RecordRun], damaged: Sequence[DamagedFragment], needed: Needed
-) -> None:
-    """Refuse damage in which the records of a run may be that is needed, or of runs that nothing is known of.
+def recorded_beside_damage(store: Reader, commit: Commit) -> tuple[list[RecordRun], list[UnreadableRun]]:
+    """All writes whose rows can be traced, and the runs whose records cannot be read.
 
     Raises:
-        IntegrityError: There is such damage.
+        UsageError: There are none (``usage.no-records``).
+        IntegrityError: A damaged fragment holds runs of which nothing is known, or no records can be read
+            (``store.corrupt-fragment``).
     """
-    read = {each.run for each in known}
-    history = read_history(store, commit).runs
-    for each in damaged:
-        source = each.ref.source
-        lost = [
-            run
-            for run in history
-            if {"", source} & {run.source, *(one.source for one in run.records)} and not read.intersection(run.ids)
-        ]
-        wanted = [run.id for run in lost if needed(run, known)]
-        if wanted or not lost:
-            raise each.error(wanted)
+    known, lost = runs_beside_damage(store, commit)
+    if not known:
+        if lost:
+            raise lost[0].error()
+        _refuse_untraceable(store, commit, lambda each: True)
+        raise UsageError("this store has no records of rows", code="usage.no-records", hint=RECORDING)
+    return known, lost
 
 
-def _needed(run: str | None, dataset: str | None, names_of: Callable[[Run], Iterable[str]]) -> Needed:
-    """What a question about a run or a dataset needs."""
+def concerning(
+    run: str | None,
+    dataset: str | None = None,
+    names_of: Callable[[UnreadableRun], Iterable[str]] = UnreadableRun.datasets,
+) -> Needed:
+    """What a question needs about a run, if it names one, else about a dataset."""
 
-    def needed(lost: Run, known: Sequence[RecordRun]) -> bool:
+    def needed(each: UnreadableRun) -> bool:
         if run is not None:
-            return not any(run in (each.run, each.application) for each in known)
-        return dataset is None or any(is_called(name, dataset) for name in names_of(lost))
+            return each.is_named(run)
+        return dataset is None or any(is_called(name, dataset) for name in names_of(each))
+
+    return lambda known, lost: list(filter(needed, lost))
+
+
+def behind(run: str) -> Needed:
+    """What a trace back from a run needs: the runs that wrote what it read, and those behind them."""
+
+    def needed(known: Sequence[RecordRun], lost: Sequence[UnreadableRun]) -> Sequence[UnreadableRun]:
+        names = {name for each in known if each.run == run for name in each_name(inputs_of(each))}
+        steps = [({each.output}, each_name(inputs_of(each))) for each in known]
+        names = _reached(names, [*steps, *((each.writes(), each.reads()) for each in lost)])
+        return [each for each in lost if names & each.writes()]
 
     return needed
 
 
-def linked(lost: Run, known: Sequence[RecordRun]) -> bool:
-    """Return whether a run may stand between writes that can be read: what a trace through runs needs."""
-    wrote, read = {one.dataset for one in lost.outputs}, {one.dataset for one in lost.inputs}
-    return any(each.output in read or wrote.intersection(inputs_of(each)) for each in known)
+def ahead(dataset: str) -> Needed:
+    """What a trace forward from a dataset needs: the runs that read it, and those that read what they wrote."""
+
+    def needed(known: Sequence[RecordRun], lost: Sequence[UnreadableRun]) -> Sequence[UnreadableRun]:
+        steps = [(each_name(inputs_of(each)), {each.output} - {""}) for each in known]
+        steps += [(each.reads(), each.writes()) for each in lost]
+        names = _reached({name for own, _ in steps for name in own if is_called(name, dataset)}, steps)
+        return [each for each in lost if names & each.reads()]
+
+    return needed
+
+
+def _reached(names: set[str], steps: Sequence[tuple[set[str], set[str]]]) -> set[str]:
+    """Names, and those that steps lead to, from any name of their first set to all of their second."""
+    size = -1
+    while size != len(names):
+        size = len(names)
+        names = names.union(*(to for own, to in steps if own & names))
+    return names
 
 
 def _refuse_untraceable(store: Reader, commit: Commit, fits: Callable[[RecordRun], bool]) -> None:
@@ -328,7 +348,7 @@ def _of_dataset(
         return [each for each in found if text not in names or text in names_of(each)]
     _refuse_untraceable(store, commit, concerned)
     _refuse_unrecorded(store, commit, text, names_of is inputs_of, problem)
-    _refuse_other_direction(recorded(store, commit), text, names_of)
+    _refuse_other_direction(recorded(store, commit, concerning(None, text)), text, names_of)
     every = sorted({name for each in writes for name in names_of(each) if name})
     near = _near(text, every)
     raise UnknownNameError(

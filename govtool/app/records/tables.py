@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -213,27 +213,38 @@ def read_tables(store: Reader, commit: Commit, source: str | None = None) -> Rec
         StoreError: a fragment cannot be read.
         IntegrityError: a fragment is not what was written.
     """
-    refs = [ref for ref in store.fragments(commit) if ref.table in RECORD_TABLES and source in (None, ref.source)]
-    plans = [plan for data in _read(store, refs, PLANS) for plan in decode_plans(data)]
-    private = [each for data in _read(store, refs, PRIVATE_VALUES) for each in decode_private(data)]
-    runs = {run.run: run for run in _runs(store, refs)}
-    kept = {ref.sha256: ref for ref in refs if ref.table == PRIVATE_POSITIONS}
-    return RecordTables(
-        {plan.digest: plan for plan in plans},
-        runs,
-        {each.run: each for each in private},
-        {name: store.read(kept[run.positions]) for name, run in runs.items() if run.positions in kept},
-    )
+    tables, damaged = read_tables_beside_damage(store, commit, source)
+    if damaged:
+        raise damaged[0].error()
+    return tables
 
 
-def read_record_runs(store: Reader, commit: Commit) -> list[RecordRun]:
-    """The writes whose rows can be traced, of all sources, by the ids of their runs.
+def read_tables_beside_damage(
+    store: Reader, commit: Commit, source: str | None = None
+) -> tuple[RecordTables, list[DamagedFragment]]:
+    """The tables of a commit, of one source or of all, and the fragments that cannot be read.
 
     Raises:
-        StoreError: a fragment cannot be read.
-        IntegrityError: a fragment is not what was written.
+        StoreError: the store cannot be read.
     """
-    return [run for run in _sorted_runs(store, commit) if run.plan]
+    refs = [ref for ref in store.fragments(commit) if ref.table in RECORD_TABLES and source in (None, ref.source)]
+    damaged: list[DamagedFragment] = []
+
+    def rows(table: str, decode: Callable[[bytes], list[_T]]) -> Iterator[_T]:
+        return rows_beside_damage(store, [ref for ref in refs if ref.table == table], decode, damaged)
+
+    plans = {plan.digest: plan for plan in rows(PLANS, decode_plans)}
+    private = {each.run: each for each in rows(PRIVATE_VALUES, decode_private)}
+    runs = {run.run: run for run in rows(RECORD_RUNS, decode_record_runs)}
+    used = {run.positions for run in runs.values()}
+    stored = [ref for ref in refs if ref.table == PRIVATE_POSITIONS and ref.sha256 in used]
+    by_digest = {ref.sha256: data for ref in stored for data in rows_beside_damage(store, [ref], _as_is, damaged)}
+    positions = {name: by_digest[run.positions] for name, run in runs.items() if run.positions in by_digest}
+    return RecordTables(plans, runs, private, positions), damaged
+
+
+def _as_is(data: bytes) -> list[bytes]:
+    return [data]
 
 
 def read_runs_beside_damage(store: Reader, commit: Commit) -> tuple[list[RecordRun], list[DamagedFragment]]:
@@ -254,13 +265,6 @@ def read_untraceable(store: Reader, commit: Commit) -> list[RecordRun]:
         StoreError: the store cannot be read.
     """
     return [run for run in read_runs_beside_damage(store, commit)[0] if not run.plan]
-
-
-def _sorted_runs(store: Reader, commit: Commit) -> list[RecordRun]:
-    found, damaged = read_runs_beside_damage(store, commit)
-    if damaged:
-        raise damaged[0].error()
-    return found
 
 
 def run_order(run: str) -> list[tuple[int, str]]:
@@ -395,14 +399,6 @@ def _own_runs(store: Reader, refs: Sequence[FragmentRef], run: Run) -> list[Reco
 
 def _size(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
-
-
-def _runs(store: Reader, refs: Sequence[FragmentRef]) -> list[RecordRun]:
-    return [run for data in _read(store, refs, RECORD_RUNS) for run in decode_record_runs(data)]
-
-
-def _read(store: Reader, refs: Sequence[FragmentRef], table: str) -> Iterable[bytes]:
-    return store.read_many([ref for ref in refs if ref.table == table])
 
 
 def _find(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.replay import ReplayedChange, ReplayReport
 from govtool.app.records.opened import OpenedWrite, open_write
-from govtool.app.records.runs import find_writer, input_name, inputs_of, is_called, no_rows, recorded
+from govtool.app.records.runs import concerning, find_writer, input_name, inputs_of, is_called, no_rows, recorded
 from govtool.app.records.sidecars import sidecar_use
+from govtool.app.records.unreadable import UnreadableRun
 from govtool.app.replay.rdd_program import replay_program
 from govtool.app.replay.request import ReplayRequest
 from govtool.app.versions.version import version_of
@@ -78,7 +79,8 @@ def _require_inputs(store: Reader, commit: Commit, run: RecordRun, names: Iterab
     for name in names:
         if any(is_called(each, name) for each in inputs_of(run)):
             continue
-        others = [each.run for each in recorded(store, commit) if any(is_called(one, name) for one in inputs_of(each))]
+        known = recorded(store, commit, concerning(None, name, UnreadableRun.reads))
+        others = [each.run for each in known if any(is_called(one, name) for one in inputs_of(each))]
         if others:
             raise UsageError(
                 f"{run.run} did not read {name!r}; {others[-1]} did",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.app.records.opened import OpenedWrite, open_write
-from govtool.app.records.tables import read_record_runs
+from govtool.app.records.unreadable import runs_beside_damage
 from govtool.errors import GovtoolError
 from govtool.records.plan.expressions import Attribute, Named
 from govtool.records.plan.nodes import File, Project, Relation
@@ -57,7 +57,11 @@ def output_side(store: Reader, commit: Commit, run: Run, dataset: str, folder: P
         folder: A folder for rows that are evaluated again.
     """
     side = OutputSide(run, dataset)
-    recorded = [each for each in read_record_runs(store, commit) if each.run == run.id and each.output == dataset]
+    known, unreadable = runs_beside_damage(store, commit)
+    recorded = [each for each in known if each.run == run.id and each.output == dataset]
+    lost = next((each for each in unreadable if each.run.id == run.id), None)
+    if not recorded and lost is not None:
+        return replace(side, why=lost.why())
     if not recorded:
         return replace(side, why=f"no rows of {run.id} are recorded: {_RECORDS}")
     try:

@@ -15,9 +15,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from govtool.answers.affected_rows import NO_RUN, NOT_RECORDED, UNKNOWN, AffectedDataset, AffectedRows
-from govtool.app.datasets.stranger_files import stranger_files
+from govtool.app.datasets.stranger_files import are_local, stranger_files
 from govtool.app.records.opened import OpenedWrite, open_write, written_output
-from govtool.app.records.runs import inputs_of, no_rows, recorded
+from govtool.app.records.runs import inputs_of, no_rows, recorded_beside_damage
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.affected_outputs import ReachedOutput, lines_forward, rows_forward, united
 from govtool.app.trace.file_rows import MAX_ROWS, Rows, merged, rows_at, rows_by_file
@@ -38,6 +38,7 @@ from govtool.records.trace.segment import EXACT, Grade, projected
 from govtool.records.trace.selection import bound_condition, filtered
 
 if TYPE_CHECKING:
+    from govtool.app.records.unreadable import UnreadableRun
     from govtool.model.records import RecordRun
     from govtool.records.plan.tree import Node
     from govtool.store import Commit, Reader
@@ -67,7 +68,7 @@ def affected_rows(store: Reader, commit: Commit, request: RowRequest) -> Affecte
         EvidenceError: The files that recorded runs read are all gone or have changed (``evidence.changed``).
         EngineError: No engine evaluates the condition.
     """
-    flow = _Flow(store, commit, request, recorded(store, commit))
+    flow = _Flow(store, commit, request, *recorded_beside_damage(store, commit))
     flow.select()
     flow.follow()
     datasets = tuple(flow.answer(name) for name in sorted(request.reached))
@@ -77,9 +78,16 @@ def affected_rows(store: Reader, commit: Commit, request: RowRequest) -> Affecte
 class _Flow:
     """The selected rows on their way through the runs."""
 
-    def __init__(self, store: Reader, commit: Commit, request: RowRequest, known: Sequence[RecordRun]) -> None:
+    def __init__(
+        self,
+        store: Reader,
+        commit: Commit,
+        request: RowRequest,
+        known: Sequence[RecordRun],
+        unreadable: Sequence[UnreadableRun],
+    ) -> None:
         self._store, self._commit, self._request = store, commit, request
-        self._known = known
+        self._known, self._unreadable = known, unreadable
         self._scope = {request.dataset, *request.reached}
         self._opened: dict[str, OpenedWrite] = {}
         self._found: dict[str, ReachedOutput] = {}
@@ -93,6 +101,8 @@ class _Flow:
     def _readers(self) -> list[RecordRun]:
         """The runs that read the selected dataset: those that read what is there now, else all."""
         readers = [run for run in self._known if self._request.dataset in inputs_of(run)]  # as one input of its own
+        for lost in (each for each in self._unreadable if self._request.dataset in each.reads() and not readers):
+            raise lost.error()
         if not readers:
             raise UsageError(
                 f"no recorded run read {self._request.dataset}: its rows cannot be followed",
@@ -318,9 +328,12 @@ class _Flow:
     def answer(self, dataset: str) -> AffectedDataset:
         """The affected rows of a dataset, from all runs that left some of it."""
         writers = [run for run in self._known if run.output == dataset and self._concerned(run)]
-        if not writers:
+        unreadable = self._unreadable_writers(dataset)
+        if not writers and not unreadable:
             return AffectedDataset(dataset, None, None, NOT_RECORDED, NO_RUN)
         found = {run.run: self._found[run.run] for run in writers if run.run in self._found}
+        if not found and unreadable:
+            return AffectedDataset(dataset, None, None, UNKNOWN, "; ".join(unreadable))
         if not found:
             return AffectedDataset(dataset, None, None, UNKNOWN, _why_gone(writers[-1]))
         reached = list(found.values())
@@ -330,6 +343,8 @@ class _Flow:
         for each in reached:
             grade = grade.worst(each.grade)
         strangers = self._strangers(dataset)
+        if unreadable and (strangers or not are_local(self._files_of(dataset))):
+            lost = (*lost, *unreadable)
         if strangers:
             grade = grade.worst(Grade("incomplete", strangers))
         return AffectedDataset(
@@ -346,10 +361,17 @@ class _Flow:
         """Return whether a run read a dataset that the column belongs to or comes through."""
         return any(name in self._scope for name in _read_by(run))
 
+    def _unreadable_writers(self, dataset: str) -> list[str]:
+        """Why rows that further runs left in a dataset are not known: their records cannot be read."""
+        return [each.why() for each in self._unreadable if dataset in each.writes() and self._scope & each.reads()]
+
+    def _files_of(self, dataset: str) -> set[str]:
+        """The files that runs left in a dataset."""
+        return {file.uri for left in self._left.values() for file in left.files if left.dataset == dataset}
+
     def _strangers(self, dataset: str) -> str:
         """Why a dataset may have further rows: files in its folder that no recorded run left there."""
-        known = {file.uri for left in self._left.values() for file in left.files if left.dataset == dataset}
-        others = stranger_files(known)
+        others = stranger_files(self._files_of(dataset))
         return f"{others} of its files were not left by a recorded run" if others else ""
 
 

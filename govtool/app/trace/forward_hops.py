@@ -10,7 +10,7 @@ from govtool.answers.trace import TraceReport
 from govtool.app.rdd.hops import program_hop_forward, written_lines
 from govtool.app.rdd.program_records import input_records
 from govtool.app.records.opened import OpenedWrite, open_write
-from govtool.app.records.runs import NO_ROWS, input_name, linked, recorded
+from govtool.app.records.runs import NO_ROWS, ahead, input_name, recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.file_rows import Found, Rows, merged, rows_at, rows_by_file, together
 from govtool.app.trace.report import output_rows
@@ -37,7 +37,7 @@ class ForwardHops:
 
     def __init__(self, store: Reader, commit: Commit, request: TraceRequest) -> None:
         self._store, self._commit, self._request = store, commit, request
-        self._files = RecordedFiles.of(recorded(store, commit, linked))
+        self._files = RecordedFiles.of(recorded(store, commit, ahead(request.dataset)))
         readers = self._files.exchange.readers
         self._walk = RunWalk(self._files, False, lambda place: readers.get(place, ()), self._follow, _no_reader)
         self._first: Callable[[RecordRun], TraceReport] | None = None

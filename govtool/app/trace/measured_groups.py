@@ -7,18 +7,17 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from govtool.app.datasets.stranger_files import stranger_files
+from govtool.app.datasets.stranger_files import are_local, stranger_files
 from govtool.app.records.engines import engines
 from govtool.app.records.opened import open_write
 from govtool.app.records.runs import inputs_of
-from govtool.app.records.tables import read_record_runs
+from govtool.app.records.unreadable import UnreadableRun, runs_beside_damage
 from govtool.app.runs.lookup import read_history
 from govtool.errors import GovtoolError
 from govtool.names import join_name, split_name
 from govtool.policy.classes.measured import MeasuredGroup
 from govtool.records.execute.chain import ExecutorChain
 from govtool.records.execute.inputs import changed
-from govtool.records.plan.nodes import Relation
 from govtool.records.split_plans import relation_of
 from govtool.records.trace.groups import SmallestGroup, smallest_group
 
@@ -49,8 +48,8 @@ class RecordedGroups:
         return self._known[key]
 
     @cached_property
-    def _runs(self) -> list[RecordRun]:
-        return read_record_runs(self._store, self._commit)
+    def _runs(self) -> tuple[list[RecordRun], list[UnreadableRun]]:
+        return runs_beside_damage(self._store, self._commit)
 
     @cached_property
     def _dates(self) -> dict[str, str]:
@@ -58,14 +57,18 @@ class RecordedGroups:
 
     def _measured(self, target: str, source: str, entity: tuple[str, ...]) -> MeasuredGroup:
         counted = " or ".join(entity) if entity else f"rows of {source}"
-        writers = [run for run in self._runs if run.output == target]
+        known, unreadable = self._runs
+        writers = [run for run in known if run.output == target]
+        there = [run for run in writers if _is_there(run)]
+        others = strange_files(there)
+        lost = next((each.why() for each in unreadable if target in each.writes()), None)
+        if lost is not None and (others or not are_local(_files(there))):
+            return MeasuredGroup(target, counted, why=lost)
         if not writers:
             return MeasuredGroup(target, counted, why=f"no recorded run wrote {target} (govtool run --records)")
-        there = [run for run in writers if _is_there(run)]
         if not there:
             last = writers[-1].run
             return MeasuredGroup(target, counted, why=f"the files that {last} wrote are gone, or were written again")
-        others = strange_files(there)
         if others:
             return MeasuredGroup(target, counted, why=f"{others} files of {target} were not left by a recorded run")
         groups = [self._of_run(run, target, source, entity, counted) for run in there]
@@ -135,5 +138,9 @@ def _is_there(run: RecordRun) -> bool:
 
 def strange_files(runs: Sequence[RecordRun]) -> int:
     """Return the number of files beside those that runs left, in the same folders."""
+    return stranger_files(_files(runs))
+
+
+def _files(runs: Sequence[RecordRun]) -> set[str]:
     left = [relation_of(run.written, run.output) for run in runs]
-    return stranger_files({file.uri for each in left if isinstance(each, Relation) for file in each.files})
+    return {file.uri for each in left if each is not None for file in each.files}

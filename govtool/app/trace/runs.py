@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from govtool.app.rdd.hops import program_hop_back
 from govtool.app.records.opened import OpenedWrite, open_write, written_output
-from govtool.app.records.runs import linked, recorded
+from govtool.app.records.runs import behind, recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.file_rows import Found, Rows, rows_by_file
 from govtool.app.trace.listed_rows import ListedRows
@@ -51,7 +51,7 @@ def go_back_from(
         groups: The rows as its answer has them.
         request: The question.
     """
-    files, listed = RecordedFiles.of(recorded(store, commit, linked)), ListedRows()
+    files, listed = RecordedFiles.of(recorded(store, commit, behind(start[0]))), ListedRows()
     listed.add(start[1])
 
     def follow(run: RecordRun, rows: Rows, reached: ReachedRun) -> Followed:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
-from govtool.errors import EngineError, UsageError
+from govtool.errors import EngineError, IntegrityError, UsageError
+from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS
 from govtool.workflow.modules.run_graph import StateNodes, build_run_graph
 from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from govtool.workflow.annotate.tables import Executor
 
 
+_MOST = 2**31
+"""The most invocations of a module."""
 _SMALL = 256 << 20
 """Bytes of a run's relations up to which one thread is enough."""
 
@@ -42,10 +45,11 @@ def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun, state_nodes:
 
 
 def require_records(run: WorkflowRun) -> None:
-    """Refuse a run whose rows were not captured.
+    """Refuse a run whose rows were not captured, or whose record names what it does not have.
 
     Raises:
         UsageError: ``usage.no-records``.
+        IntegrityError: ``store.corrupt-fragment``.
     """
     if run.mode != "records":
         raise UsageError(
@@ -54,16 +58,31 @@ def require_records(run: WorkflowRun) -> None:
             hint="govtool workflow run WF.py --inputs DIR --records",
         )
 
+    made: set[tuple[int, str, str]] = set()
+    for each in (each for each in run.invocations if each.execution <= run.whole):
+        paths = [path for _, path, source in each.inputs if not source]
+        paths += [path for *_, path in (*each.state, *each.new_state, *each.outputs)]
+        lost = [path for path in paths if path not in run.relations]
+        lost += [name for name, _, source in each.inputs if source and (each.execution, source, name) not in made]
+        if lost or not (isinstance(each.number, int) and 0 < each.number <= _MOST):
+            what = f"no relation {lost[0][:200]!r}" if lost else f"the number {str(each.number)[:20]}"
+            raise IntegrityError(
+                f"the record of the run {run.id} is damaged: {each.node} has {what}",
+                code="store.corrupt-fragment",
+                hint=f"govtool store forget --source 'workflow:{run.workflow}', and run the workflow again",
+            )
+        made.update((each.execution, each.node, name) for name, _ in each.outputs)
+
 
 class StoredRunFiles:
     """Plans of a store and files where they were written; see ``RunFiles``."""
 
     def __init__(self, store: Reader, commit: Commit, run: WorkflowRun) -> None:
-        from govtool.app.records.tables import read_tables
+        from govtool.app.records.tables import read_tables_beside_damage
 
         self._store, self._commit = store, commit
         self._applications = frozenset(run.applications)
-        self._tables = read_tables(store, commit, f"workflow:{run.workflow}")
+        self._tables, self._damaged = read_tables_beside_damage(store, commit, f"workflow:{run.workflow}")
         own = [each for each in self._tables.runs.values() if each.application in self._applications]
         self._by_output: dict[str, RecordRun] = {each.output: each for each in own if each.output}
         self._rows: dict[str, RelationRows] = {}
@@ -71,19 +90,33 @@ class StoredRunFiles:
         self._database: DuckDatabase | None = None
 
     def plan(self, path: str) -> Plan | None:
-        """See ``RunFiles``."""
+        """See ``RunFiles``.
+
+        Raises:
+            IntegrityError: It is not found, and may be in a damaged fragment.
+        """
         from govtool.app.datasets.places import path_id
         from govtool.app.records.forgotten import naming_the_commit
         from govtool.records.split_plans import put_together
 
         record = self._by_output.get(path_id(path))
         if record is None:
+            self._require_whole(RECORD_RUNS)
             return None
         values = self._tables.private.get(record.run)
+        if values is None:
+            self._require_whole(PRIVATE_VALUES, record.run)
+        if record.plan not in self._tables.plans:
+            self._require_whole(PLANS, record.run)
         body = self._tables.plans[record.plan].body
         text = values.values if values is not None else None
         with naming_the_commit(self._store, self._commit, record):
             return put_together(body, record.listings, text, dict(record.inputs))
+
+    def _require_whole(self, table: str, run: str = "") -> None:
+        for each in self._damaged:
+            if each.ref.table == table:
+                raise each.error([run] if run else ())
 
     def reason(self, path: str) -> str:
         """See ``RunFiles``."""
@@ -132,7 +165,10 @@ def require_unchanged(relation: BoundaryRelation) -> None:
 
 
 def _require_same(path: Path, size: int, modified: int) -> None:
-    facts = path.stat() if path.exists() else None
+    try:
+        facts = path.stat() if path.exists() else None
+    except (OSError, ValueError):  # no name of a file
+        facts = None
     if facts is None or (facts.st_size, facts.st_mtime_ns // 1_000_000) != (size, modified):
         what = "is gone" if facts is None else "was written again"
         raise UsageError(f"{path} {what} since the run: the graph cannot be built", code="usage.changed")

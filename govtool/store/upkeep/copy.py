@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from govtool.errors import ConflictError, IntegrityError, StoreError
+from govtool.store import log
 from govtool.store.backends.objects import Objects, ReadableObjects
 from govtool.store.codec import digest, unseal
 from govtool.store.reader import MARKER
 from govtool.store.store import Store
-from govtool.store.upkeep.reachable import forgotten_keys
+from govtool.store.upkeep.reachable import all_commits, forgotten_keys, reachable_keys
 
 _BATCH = 32
 _MUTABLE = ("tags/", "hint/")
@@ -59,6 +60,8 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
     # The copy may be newer than its source: what it forgot does not come back.
     unwanted = gone | forgotten_keys(target) if marker is not None else gone
     keys = [key for key in listed if key not in unwanted]
+    for key in sorted(reachable_keys(source.objects, all_commits(source.objects)).difference(listed)):
+        raise _damaged(key, "is missing")
     written = size = 0
     for start in range(0, len(keys), _BATCH):
         batch = [key for key in keys[start : start + _BATCH] if key not in here or key.startswith(("log/", *_MUTABLE))]
@@ -115,5 +118,16 @@ def _read(source: Store, keys: list[str]) -> Iterable[tuple[str, bytes]]:
             raise IntegrityError(f"{key} vanished while it was copied", location=key, hint="run it again")
         stated = key.rsplit("/", 1)[-1].split(".", 1)[0]
         if key.startswith(("frag/", "pack/", "manifest/")) and stated != digest(data):
-            raise IntegrityError(f"{key} is damaged", location=key, hint="run govtool store fsck")
-        yield key, data
+            raise _damaged(key, "is damaged")
+        if key.startswith(("log/", "tags/")):
+            unseal(data, key)
+        if not (key.startswith("hint/") and log.decode_hint(data) is None):  # a damaged one is written by a commit
+            yield key, data
+
+
+def _damaged(key: str, what: str) -> IntegrityError:
+    return IntegrityError(
+        f"{key} {what}",
+        location=key,
+        hint="restore this object from a backup; govtool store fsck lists all that is wrong and what to do",
+    )

@@ -219,8 +219,10 @@ class _Checker:
                 message = f"the hint knows of slot {hint.seq}, but the newest is {newest}: the branch was rolled back"
                 self._report("store.corrupt-chain", log.hint_key(branch), message)
             elif pointed is not None and pointed.id != hint.id:
-                message = f"slot {hint.seq} of branch {branch!r} is not the commit {hint.id[:7]} that was written"
-                self._report("store.corrupt-chain", slot_key(branch, hint.seq), message)
+                key = log.hint_key(branch)
+                message = f"slot {hint.seq} of branch {branch!r} is not the commit {hint.id[:7]} that {key} names"
+                remedy = f"{_RESTORE}; if it is as it was written, remove {key}"
+                self._problems[Problem("store.corrupt-chain", slot_key(branch, hint.seq), message, remedy)] = None
 
     def _read_slot(self, branch: str, seq: int) -> None:
         commit = log.read_slot(self._objects, branch, seq)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from govtool.store import log, refs
 from govtool.store.backends.objects import ReadableObjects
-from govtool.store.commit import Commit, FragmentRef, branch_key
+from govtool.store.commit import Commit, FragmentRef, branch_key, decode_slot, slot_key
 from govtool.store.manifest import Entry, NodeRef
 from govtool.store.tombstones import branch_ends, read_tombstones
+
+_AT_ONCE = 32
+"""Slots that are asked for together."""
 
 
 def listed_slots(objects: ReadableObjects, branch: str) -> list[int]:
@@ -21,13 +24,37 @@ def all_commits(objects: ReadableObjects) -> Iterator[Commit]:
     """Every commit of every branch, oldest first within a branch.
 
     Raises:
-        IntegrityError: if a slot is damaged.
+        IntegrityError: A slot is damaged, or missing: between others, before the first, or after the last that is
+            there. What it referred to is not known.
     """
-    for branch in refs.branch_names(objects):
-        for seq in listed_slots(objects, branch):
-            commit = log.read_slot(objects, branch, seq)
-            if commit is not None:
-                yield commit
+    for branch in sorted({*refs.branch_names(objects), *refs.hinted_names(objects)}):
+        seqs = listed_slots(objects, branch)
+        for seq in sorted(set(range(seqs[0], seqs[-1])).difference(seqs)) if seqs else ():
+            raise log.chain_error(slot_key(branch, seq), "is missing")
+        for start in range(0, len(seqs), _AT_ONCE):
+            yield from _commits(objects, branch, seqs[start : start + _AT_ONCE])
+        _require_newest(objects, branch, seqs)
+
+
+def _commits(objects: ReadableObjects, branch: str, seqs: Sequence[int]) -> Iterator[Commit]:
+    for seq, data in zip(seqs, objects.get_many([slot_key(branch, seq) for seq in seqs]), strict=True):
+        if data is None:
+            raise log.chain_error(slot_key(branch, seq), "is listed but cannot be read")
+        commit = decode_slot(data, branch=branch, seq=seq)
+        if seq == seqs[0]:
+            log.read_parent(objects, commit)
+        yield commit
+
+
+def _require_newest(objects: ReadableObjects, branch: str, seqs: Sequence[int]) -> None:
+    """Refuse a branch whose newest slot is gone: the hint names a later one.
+
+    Raises:
+        IntegrityError: It does.
+    """
+    hint = log.decode_hint(objects.get(log.hint_key(branch)))
+    if hint is not None and hint.seq > (seqs[-1] if seqs else 0):
+        raise log.chain_error(slot_key(branch, hint.seq), f"is missing, which {log.hint_key(branch)} names")
 
 
 def named_commits(objects: ReadableObjects) -> set[str]:

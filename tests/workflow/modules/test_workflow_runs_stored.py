@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import govtool
@@ -48,6 +50,25 @@ def test_a_run_reads_back_as_it_was():
 def test_what_is_no_run_is_refused(data):
     with pytest.raises(IntegrityError):
         decode_workflow_runs(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": None},
+        {"started": 3},
+        {"applications": [[]]},
+        {"edges": [["a", "b", {}]]},
+        {"whole": "1"},
+        {"relations": []},
+    ],
+)
+def test_values_of_other_types_are_no_run(change):
+    body = json.loads(run_text(made()))
+    if change == {"relations": []}:
+        change = {"relations": [{**body["relations"][0], "files": [["file:///d/x", "3", 4]]}]}
+    with pytest.raises(TypeError):
+        run_from(json.dumps(body | change))
 
 
 def test_runs_are_found_by_id_by_its_beginning_and_by_the_workflow(tmp_path):

@@ -11,7 +11,7 @@ from cli.answers import check
 import govtool
 from bench.workflowgen.car import CarFamily, workflow
 from bench.workflowgen.family import read_parquet
-from govtool.app.records.tables import read_record_runs
+from govtool.app.records.runs import recorded
 from govtool.app.workflow_runs.addresses import parse_address
 from govtool.cli.main import main
 from govtool.errors import EngineError, UsageError
@@ -104,7 +104,7 @@ def test_only_the_tracked_run_is_in_the_store(dealers, capsys):
 def test_each_boundary_has_its_plan(dealers):
     folder, runs = dealers
     store = Store.open(str(folder / "store"))
-    written = {run.output for run in read_record_runs(store, store.head("main"))}
+    written = {run.output for run in recorded(store, store.head("main"))}
     from govtool.app.datasets.places import path_id
 
     made = [path for each in runs["records"].run.invocations for _, path in each.outputs]

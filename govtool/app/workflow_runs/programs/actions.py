@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,11 +34,13 @@ class ProgramAction:
         run: What the store knows of it.
         record: Its exact plan and files; None where its rows cannot be traced.
         label: What its number is called by beside actions of other runs; empty: the number of its execution.
+        unreadable: Why its record cannot be read; empty where it is not damaged.
     """
 
     run: Run
     record: RecordRun | None
     label: str = ""
+    unreadable: str = ""
 
     @property
     def output(self) -> str:
@@ -100,16 +102,18 @@ def read_programs(store: Reader, commit: Commit, *, of_workflows: bool = False) 
         of_workflows: Also runs of workflows, whose actions are the writes at the boundaries of modules.
 
     Raises:
-        StoreError: A fragment cannot be read.
-        IntegrityError: A fragment is not what was written.
+        StoreError: The store cannot be read.
+        IntegrityError: A damaged fragment holds records of which nothing else is known.
     """
-    from govtool.app.records.tables import read_record_runs
+    from govtool.app.records.unreadable import runs_beside_damage
     from govtool.app.runs.lookup import read_history
 
-    records = {each.run: each for each in read_record_runs(store, commit)}
-    if not records:
+    known, lost = runs_beside_damage(store, commit)
+    if not known and not lost:
         return []
-    recorded = {each.application for each in records.values()}
+    records: dict[str, RecordRun | str] = {each.run.id: each.why() for each in lost}
+    records.update((each.run, each) for each in known)
+    recorded = {each.application for each in known} | {application_of(each.run) for each in lost}
     by_application: dict[tuple[str, str], list[Run]] = {}
     for run in read_history(store, commit).runs:
         application = application_of(run)
@@ -121,19 +125,25 @@ def read_programs(store: Reader, commit: Commit, *, of_workflows: bool = False) 
     )
 
 
-def _program(application: str, source: str, runs: Sequence[Run], records: dict[str, RecordRun]) -> RecordedProgram:
+def _program(
+    application: str, source: str, runs: Sequence[Run], records: Mapping[str, RecordRun | str]
+) -> RecordedProgram:
     ordered = sorted(runs, key=_order)
     spoiled = next((run for run in ordered if run.status != "complete"), None)
-    actions = [ProgramAction(run, records.get(run.id)) for run in ordered if run.status == "complete"]
+    actions = [_action(run, records.get(run.id)) for run in ordered if run.status == "complete"]
     return RecordedProgram(
         application,
         _job(source),
-        tuple(each for each in actions if each.record is not None or each.run.outputs),
+        tuple(each for each in actions if each.record is not None or each.unreadable or each.run.outputs),
         "complete" if spoiled is None else spoiled.status,
         min((run.started or "" for run in ordered), default=""),
         max((run.ended or "" for run in ordered), default=""),
         "" if spoiled is None else spoiled.error,
     )
+
+
+def _action(run: Run, record: RecordRun | str | None) -> ProgramAction:
+    return ProgramAction(run, None, unreadable=record) if isinstance(record, str) else ProgramAction(run, record)
 
 
 def _job(source: str) -> str:

@@ -120,7 +120,7 @@ def _plan_of(store: Reader, commit: Commit, action: ProgramAction) -> tuple[Plan
     from govtool.app.records.tables import read_plan
 
     if action.record is None:
-        return None, "its plan was not recorded"
+        return None, action.unreadable or "its plan was not recorded"
     try:
         return read_plan(store, commit, action.record), ""
     except GovtoolError as error:  # private values were removed, or a fragment is damaged

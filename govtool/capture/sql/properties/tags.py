@@ -31,6 +31,7 @@ from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary
 from govtool.capture.sql.templates.template import render
 from govtool.model.fact import Fact
 from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
+from govtool.redaction import clean_stated
 
 _KEYWORDS = re.compile(
     r"\bcomment\s+(?:if\s+exists\s+)?on\b|\bcomment\s*+(?:=\s*+)?[rn]?['\"$]|\btags?\s*\(|\bset\s+tag\b|\boptions\s*\("
@@ -100,7 +101,8 @@ def facts_of(
                 reader.read(statement)
         for dataset, parts in stated.items():
             for (column, _, _), values in parts.items():
-                found += (Fact(dataset, column, name, value, "sql", script.file, source) for name, value in values)
+                cleaned = [(name, clean_stated(name, value)) for name, value in values]
+                found += (Fact(dataset, column, name, value, "sql", script.file, source) for name, value in cleaned)
     return tuple(dict.fromkeys(found))
 
 

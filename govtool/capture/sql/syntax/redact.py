@@ -36,6 +36,8 @@ _PATH: Final = re.compile(
     r"[\w./*{}%+-]+\.(?:csv|tsv|json|jsonl|ndjson|parquet|orc|avro|txt|gz|zst|xlsx?|delta)(?:\.\w+)?\Z|/[\w./*{}%+-]+\Z",
     re.IGNORECASE,
 )
+_QUERIED: Final = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*+://[^\s'\"`?]*+\?[^\s'\"`]*")
+"""An address with a query, also where its quotes are none of the dialect's."""
 _UNITS: Final = word_set(
     """microsecond millisecond nanosecond second minute hour day week month quarter year decade century epoch
     dow doy isodow isoyear isoweek yyyy mm dd"""
@@ -144,6 +146,8 @@ class _Redactor:
 def _finished(text: str, dialect: str) -> str:
     """The redacted statement, given the text in which all is replaced."""
     redacted = without_users(" ".join(text.split()))
+    if "://" in redacted and "?" in redacted:
+        redacted = _QUERIED.sub(lambda found: clean_location(found.group()), redacted)
     if _ACCOUNTS.match(redacted):
         redacted = clean_message(redacted)
     return redacted if len(redacted) <= MAX_REDACTED else _cut(redacted, dialect)
