@@ -64,7 +64,7 @@ def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[l
         writes += written
         problems += lost
     for write in writes:
-        problems += [untraceable(write.run_id, f"{why} ({FILES_FIRST})") for why in unreadable_inputs(write.plan)]
+        problems += [untraceable(write.run_id, f"{why} ({remedy(why)})") for why in unreadable_inputs(write.plan)]
     return writes, list(dict.fromkeys(problems))
 
 
@@ -181,8 +181,13 @@ def reason_of(action: Executed, problems: Iterable[str]) -> str:
     return "its plan could not be read or was not recorded: the messages of its recording name the reason"
 
 
-FILES_FIRST = "write what was read to files first, and trace from these"
-"""The remedy where rows of an input have no positions."""
+def remedy(reason: str) -> str:
+    """Return what helps where rows of an input cannot be read again, by the reason (`unreadable_inputs`)."""
+    from govtool.spark.live.records.stream_batches import STREAM_STATE
+
+    if STREAM_STATE in reason:
+        return "write the stream's rows with foreachBatch, and group or join them in a job that reads these files"
+    return "write what was read to files first, and trace from these"
 
 
 def unreadable_inputs(plan: Plan) -> tuple[str, ...]:
