@@ -94,6 +94,11 @@ def _changes_rows(action: Executed) -> bool:
     return any(output.mode in _CHANGES for output in action.run.outputs)
 
 
+def _writes_no_rows(action: Executed) -> bool:
+    """Return whether a statement makes a table without rows: queries that it runs are those of a table's own log."""
+    return all(output.mode == "create" for output in action.run.outputs)
+
+
 def _has_no_rows(plan: Plan) -> bool:
     """Return whether a plan is a command that reads and returns nothing, such as ``CREATE TABLE``."""
     from govtool.records.plan.nodes import Break
@@ -124,6 +129,8 @@ def _write(action: Executed, plan: Plan) -> RecordedWrite | None:
     if _changes_rows(action) and not isinstance(plan.root, Write):
         return None
     output = action.target if action.run.outputs else None
+    if output is not None and _writes_no_rows(action):
+        return None
     if output is None and _has_no_rows(plan):
         return None
     files = None
@@ -152,7 +159,7 @@ def untraceable_writes(processes: Iterable[ProcessActions], known: Container[str
     for process in processes:
         for action in process.executed:
             done = action.run.status == "complete" and action.outcome != "ignored"
-            if done and action.run.outputs and action.run.id not in known:
+            if done and not _writes_no_rows(action) and action.run.id not in known:
                 yield action
 
 
