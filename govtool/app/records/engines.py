@@ -16,7 +16,8 @@ from govtool.records.execute.chain import PlanEngine
 
 if TYPE_CHECKING:
     from govtool.records.execute.duckdb import DuckDatabase
-    from govtool.records.plan.nodes import Node, Session
+    from govtool.records.plan.nodes import Session
+    from govtool.records.plan.tree import Node
     from govtool.records.sidecar.lookup import SidecarUse
     from govtool.records.trace.back import Executor
 
