@@ -125,7 +125,7 @@ def _steps(report: TraceReport) -> Table:
 def _summary(report: TraceReport) -> str:
     trace = report.trace
     total = sum(group.count - group.repeated for part, group in report.parts if part != "against")
-    places = sum(part != "against" for part, _ in report.parts)
+    places = sum(part != "against" and group.count > 0 for part, group in report.parts)
     parts = [
         f"{count(trace.selected, 'row')} selected → {count(total, 'row')} in {count(places, 'place')}",
         f"run {trace.run}",

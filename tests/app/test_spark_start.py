@@ -41,6 +41,13 @@ def test_python_workers_run_the_python_of_govtool(monkeypatch):
     assert local_spark() == sys.executable
 
 
+def test_little_data_is_evaluated_by_code_that_java_compiles_fast(monkeypatch):
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-Da=b")
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda builder: os.environ["JDK_JAVA_OPTIONS"])
+    assert local_spark(small=True) == "-Da=b -XX:TieredStopAtLevel=1"
+    assert local_spark() == os.environ["JDK_JAVA_OPTIONS"] == "-Da=b"
+
+
 def test_an_error_of_a_python_worker_is_its_exception():
     error = PythonException(
         "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"

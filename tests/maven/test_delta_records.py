@@ -106,6 +106,7 @@ def test_the_result_of_a_merge_is_an_input(traced, job):
     rows = traced.rows(traced.back("out/merged", "name = 'x'"))
     assert rows["default.users"] == [(3, "x", None), (5, "x", None)]
     assert "MERGE, UPDATE and DELETE" in job[1]
+    assert "that were not kept" not in job[1]  # of tables that were created empty
 
 
 def test_rows_that_deletion_vectors_delete(traced):

@@ -17,17 +17,25 @@ from govtool.records.execute.chain import PlanEngine
 if TYPE_CHECKING:
     from govtool.records.execute.duckdb import DuckDatabase
     from govtool.records.plan.nodes import Session
+    from govtool.records.plan.tree import Node
     from govtool.records.sidecar.lookup import SidecarUse
     from govtool.records.trace.back import Executor
 
 _STDERR = 2
+SMALL = 1 << 26
+"""Bytes of files up to which a JVM of its own is to start fast, rather than to run fast."""
+_JAVA = "JDK_JAVA_OPTIONS"
+"""Options of Java, in addition to those of Spark's own settings."""
 MAX_FILES = 2000
 """The most files in which the functions of a plan are looked for."""
 _LIBRARIES = frozenset({"node_modules", "site-packages", "__pycache__"})
 
 
 def engines(
-    session: Session, sidecars: SidecarUse | None = None, database: Callable[[], DuckDatabase] | None = None
+    session: Session,
+    sidecars: SidecarUse | None = None,
+    database: Callable[[], DuckDatabase] | None = None,
+    root: Node | None = None,
 ) -> tuple[PlanEngine, ...]:
     """DuckDB, then Spark.
 
@@ -35,9 +43,10 @@ def engines(
         session: What the plans ran in.
         sidecars: What is looked up in sidecars.
         database: Gives the database that several executors share; by default each has its own.
+        root: The plan that is evaluated, where it is known: over small files, a new Spark starts in less time.
     """
     duckdb = PlanEngine("DuckDB", lambda: _duckdb(session, sidecars, database))
-    return (duckdb, PlanEngine("Spark", lambda: _spark(session)))
+    return (duckdb, PlanEngine("Spark", lambda: _spark(session, root)))
 
 
 def _duckdb(
@@ -57,7 +66,7 @@ def _duckdb(
         raise NotExact(f"{error.message} ({error.hint})") from error
 
 
-def _spark(session: Session) -> Executor:
+def _spark(session: Session, root: Node | None) -> Executor:
     try:
         from pyspark.sql import SparkSession
 
@@ -69,8 +78,14 @@ def _spark(session: Session) -> Executor:
     from govtool.records.execute.functions import registry
 
     active = SparkSession.getActiveSession()
-    spark = active if active is not None else local_spark()
+    spark = active if active is not None else local_spark(small=root is not None and _size(root) <= SMALL)
     return SparkExecutor(session, spark, registry(own_files(Path.cwd())))
+
+
+def _size(root: Node) -> int:
+    from govtool.records.execute.inputs import relations
+
+    return sum(file.size for leaf in relations(root) for file in leaf.files)
 
 
 def own_files(folder: Path) -> list[Path]:
@@ -87,8 +102,11 @@ def own_files(folder: Path) -> list[Path]:
     return found[:MAX_FILES]
 
 
-def local_spark() -> Any:
+def local_spark(*, small: bool = False) -> Any:
     """Return a session of Spark on this machine.
+
+    Args:
+        small: Whether little is evaluated: Java then compiles code in its fast way alone, and shuffles have few parts.
 
     Raises:
         EngineError: It does not start (``engine.spark``).
@@ -98,11 +116,13 @@ def local_spark() -> Any:
     use_own_python()
     builder = SparkSession.builder.master("local[*]").appName("govtool trace")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+    if small:
+        quiet["spark.sql.shuffle.partitions"] = "8"
     for name, value in quiet.items():
         builder = builder.config(name, value)
     printed: list[str] = []
     try:
-        with _without_stderr(printed):
+        with _without_stderr(printed), _java("-XX:TieredStopAtLevel=1" if small else ""):
             return builder.getOrCreate()
     except Exception as error:  # no Java, or one that is too old
         reason = next((line for line in reversed(printed) if line.strip()), str(error).splitlines()[0])
@@ -111,6 +131,21 @@ def local_spark() -> Any:
             code="engine.spark",
             hint="Spark needs Java 17 or newer: set JAVA_HOME",
         ) from error
+
+
+@contextlib.contextmanager
+def _java(option: str) -> Iterator[None]:
+    """Start Java with an option, beside those that the environment has."""
+    before = os.environ.get(_JAVA)
+    if option:
+        os.environ[_JAVA] = f"{before or ''} {option}".strip()
+    try:
+        yield
+    finally:
+        if option:
+            del os.environ[_JAVA]
+        if before is not None:
+            os.environ[_JAVA] = before
 
 
 @contextlib.contextmanager

@@ -329,7 +329,7 @@ def open_write(
         opened = _by_positions(run, there, positions, refused, sidecars)
         if opened is not None:
             return opened
-    executor = ExecutorChain(engines(plan.session, sidecars))
+    executor = ExecutorChain(engines(plan.session, sidecars, root=plan.root))
     whole = without_lost_functions(there.root)
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}

@@ -270,8 +270,9 @@ def is_called(name: str, text: str) -> bool:
         return True
     from govtool.app.datasets.places import path_id
 
-    wanted = path_id(text) if "/" in text or Path(text).exists() else None
-    return wanted is not None and wanted in (name, *name.split(","))
+    is_path = "/" in text or Path(text).exists()
+    # A job of Spark Connect leaves paths as it wrote them: they are those of its server's folder.
+    return is_path and (path_id(text) in (name, *name.split(",")) or name == f"file:{text}")
 
 
 def _near(text: str, names: Sequence[str]) -> list[str]:
@@ -409,25 +410,34 @@ def _of_last_run(
 
 
 def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
+    """The writes that left files which are there now, be it in part: rows of each may meet a condition.
+
+    Raises:
+        UsageError: No write is there whole (``usage.no-run``).
+    """
     from govtool.records.execute.inputs import changed
     from govtool.records.lake.written import LiveTables
     from govtool.records.split_plans import files_made, relation_of
 
-    found: list[RecordRun] = []
-    parts: list[RecordRun] = []
-    live = LiveTables()
+    there: list[RecordRun] = []
+    is_whole, live = False, LiveTables()
     for each in writes:
         left = relation_of(each.written, each.output)
-        if left is not None and left.files and not changed([left]) and live.has(left):
-            (found if files_made(left) == len(left.files) else parts).append(each)
-    if found:
-        return found
-    if parts:
+        if left is None:
+            continue
+        gone = {file.uri for file in changed([left])}
+        kept = sum(file.uri not in gone for file in live.of(left))
+        if kept:
+            there.append(each)
+            is_whole = is_whole or kept == files_made(left)
+    if is_whole:
+        return there
+    if there:
         raise UsageError(
-            f"what is now in {output!r} is in part that of {parts[-1].run}: later writes replaced its other files",
+            f"what is now in {output!r} is in part that of {there[-1].run}: its other files are gone, or were replaced",
             code="usage.no-run",
             nearest=tuple(_line(each) for each in writes[-_CANDIDATES:]),
-            hint=f"trace all that it wrote: --run {parts[-1].run}",
+            hint=f"trace all that it wrote: --run {there[-1].run}",
         )
     if not writes[-1].written:
         raise UsageError(

@@ -64,7 +64,7 @@ def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[l
         writes += written
         problems += lost
     for write in writes:
-        problems += [untraceable(write.run_id, f"{why} ({FILES_FIRST})") for why in unreadable_inputs(write.plan)]
+        problems += [untraceable(write.run_id, f"{why} ({remedy(why)})") for why in unreadable_inputs(write.plan)]
     return writes, list(dict.fromkeys(problems))
 
 
@@ -93,6 +93,11 @@ def _plans(found: Iterable[Planned], runs: Mapping[int, tuple[str, ...]]) -> tup
 def _changes_rows(action: Executed) -> bool:
     """Return whether a statement changes rows of a table: what it runs on its way is not the plan of its rows."""
     return any(output.mode in _CHANGES for output in action.run.outputs)
+
+
+def _writes_no_rows(action: Executed) -> bool:
+    """Return whether a statement makes a table without rows: queries that it runs are those of a table's own log."""
+    return all(output.mode == "create" for output in action.run.outputs)
 
 
 def _has_no_rows(plan: Plan) -> bool:
@@ -125,6 +130,8 @@ def _write(action: Executed, plan: Plan) -> RecordedWrite | None:
     if _changes_rows(action) and not isinstance(plan.root, Write):
         return None
     output = action.target if action.run.outputs else None
+    if output is not None and _writes_no_rows(action):
+        return None
     if output is None and _has_no_rows(plan):
         return None
     files = None
@@ -153,7 +160,7 @@ def untraceable_writes(processes: Iterable[ProcessActions], known: Container[str
     for process in processes:
         for action in process.executed:
             done = action.run.status == "complete" and action.outcome != "ignored"
-            if done and action.run.outputs and action.run.id not in known:
+            if done and not _writes_no_rows(action) and action.run.id not in known:
                 yield action
 
 
@@ -182,8 +189,13 @@ def reason_of(action: Executed, problems: Iterable[str]) -> str:
     return "its plan could not be read or was not recorded: the messages of its recording name the reason"
 
 
-FILES_FIRST = "write what was read to files first, and trace from these"
-"""The remedy where rows of an input have no positions."""
+def remedy(reason: str) -> str:
+    """Return what helps where rows of an input cannot be read again, by the reason (`unreadable_inputs`)."""
+    from govtool.spark.live.records.stream_batches import STREAM_STATE
+
+    if STREAM_STATE in reason:
+        return "write the stream's rows with foreachBatch, and group or join them in a job that reads these files"
+    return "write what was read to files first, and trace from these"
 
 
 def unreadable_inputs(plan: Plan) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from govtool.app.rdd.trace import program_back, program_forward
 from govtool.app.records.opened import OpenedWrite, open_write
 from govtool.app.records.runs import find_readers, find_writer, input_name, no_rows, only
 from govtool.app.records.sidecars import sidecar_use
-from govtool.app.records.writes import FILES_FIRST, unreadable_inputs
+from govtool.app.records.writes import remedy, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
 from govtool.errors import EngineError
 
@@ -141,7 +141,7 @@ def _opened(
     opened = open_write(store, commit, run, use, kept=kept, in_part=True, chosen_by=chosen_by, evaluated=evaluated)
     reason = next(iter(unreadable_inputs(opened.plan)), None)
     if reason is not None and opened.record is None:
-        raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=FILES_FIRST)
+        raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=remedy(reason))
     return opened
 
 

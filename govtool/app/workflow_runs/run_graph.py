@@ -139,7 +139,7 @@ class StoredRunFiles:
         from govtool.app.records.engines import engines
         from govtool.records.sql.dialect import NotExact
 
-        for engine in engines(plan.session, database=self._shared):
+        for engine in engines(plan.session, database=self._shared, root=plan.root):
             try:
                 yield engine.start()
             except (EngineError, NotExact):

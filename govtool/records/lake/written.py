@@ -13,7 +13,7 @@ from govtool.records.lake.leaf_options import as_table, table_of
 from govtool.records.lake.places import delta_at, live_files, newest_metadata, open_log
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
-from govtool.records.plan.nodes import Relation
+from govtool.records.plan.nodes import File, Relation
 from govtool.records.plan.term_pieces import Unread
 
 _ROWS = ("append", "overwrite")
@@ -47,14 +47,18 @@ class LiveTables:
         self._known: dict[tuple[str, str], frozenset[str] | None] = {}
 
     def has(self, relation: Relation) -> bool:
-        """Return whether the files of a version are all live in the table now; files of no table are."""
+        """Return whether the files of a version are all live in the table now."""
+        return len(self.of(relation)) == len(relation.files)
+
+    def of(self, relation: Relation) -> tuple[File, ...]:
+        """The files of a version that are live in the table now; files of no table are."""
         table = table_of(relation)
         if table is None:
-            return True
+            return relation.files
         if table not in self._known:
             self._known[table] = live_files(table[1], table[0])
-        live = self._known[table]
-        return live is not None and all(file.uri in live for file in relation.files)
+        live = self._known[table] or frozenset()
+        return tuple(file for file in relation.files if file.uri in live)
 
 
 def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int]) -> Relation | None:

@@ -206,7 +206,8 @@ class _Reader:
         columns = self._columns(raw, children)
         functions = [each for each in self._inputs(raw["f"]) if isinstance(each, Udf)]
         reference = functions[0].reference if functions else None
-        return Break(f"{kind}: {why}", (*children, *within), columns, reference)
+        is_source = kind in self._operators and not children and not within
+        return Break(why if is_source else f"{kind}: {why}", (*children, *within), columns, reference)
 
     def _inputs(self, fields: Json) -> list[Any]:
         found = []

@@ -63,7 +63,7 @@ class ProgramFiles:
         """See ``RunFiles``."""
         from govtool.app.records.engines import engines
 
-        for engine in engines(plan.session):
+        for engine in engines(plan.session, root=plan.root):
             try:
                 yield engine.start()
             except (EngineError, NotExact):

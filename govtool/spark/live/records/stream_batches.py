@@ -15,7 +15,8 @@ from govtool.spark.live.records.carried import PlanCarrier
 MAX_BATCHES = 1000
 """Batches that are known until the listener has heard of their writes."""
 _ROW_BY_ROW = frozenset(["Project", "Filter", "SubqueryAlias", "Union", "Generate", "LogicalRelation"])
-_STATE = "the stream keeps a state: rows of earlier batches are in it"
+
+STREAM_STATE = "the stream keeps a state: rows of earlier batches are in it"
 
 
 class NoPlan(Exception):
@@ -104,13 +105,13 @@ def bound(plan: Any, carrier: PlanCarrier) -> Any:
         return bound(plan.child(), carrier)
     children = sequence(plan.children())
     if kind == "Join" and sum(bool(child.isStreaming()) for child in children) != 1:
-        raise NoPlan(_STATE)
+        raise NoPlan(STREAM_STATE)
     if kind == "LogicalRelation" and plan.relation().getClass().getSimpleName() != "HadoopFsRelation":
         raise NoPlan("the stream reads something that is no files: its rows have no positions")
     if not children and kind != "LogicalRelation":
         raise NoPlan(f"the stream reads {kind}, which is no files: its rows have no positions")
     if kind not in _ROW_BY_ROW and kind != "Join":
-        raise NoPlan(_STATE)
+        raise NoPlan(STREAM_STATE)
     if kind == "LogicalRelation":
         return carrier.rebuilt(plan, isStreaming=False)
     return plan.withNewChildren(carrier.seq([bound(child, carrier) for child in children]))
