@@ -1,7 +1,7 @@
 """Certainty of a plan that is evaluated again: does anything but its inputs decide its rows.
 
 A limit is certain where no rows tie across it, ``dropDuplicates`` by some columns where the rows of a key are equal,
-windows that count rows where no rows tie in their order.
+windows that count rows where no rows tie in their order, collected lists where nothing depends on theirs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from govtool.records.plan.nodes import (
     Window,
     outputs,
 )
-from govtool.records.plan.tree import Node, walk, walk_nodes
+from govtool.records.plan.tree import Node, Term, walk, walk_nodes
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
 from govtool.records.replay.compare import ties
 from govtool.records.trace.back import count_rows
+from govtool.records.trace.list_order import collected_lists, depends_on_lists, unordered_lists
 from govtool.records.trace.segment import everything, free_columns
 
 if TYPE_CHECKING:
@@ -41,13 +42,21 @@ _ALL = Frame("range", "unbounded preceding", "unbounded following")
 
 def undecided(lineage: Lineage, node: Node) -> tuple[str, ...]:
     """Why a run may give other rows than an evaluation of a plan does; empty: it cannot."""
-    found = dict.fromkeys(reason for each in walk_nodes(node) for reason in _reasons(lineage, each))
+    lists = _lists_in_any_order(node)
+    found = dict.fromkeys(reason for each in walk_nodes(node) for reason in _reasons(lineage, each, lists))
     if ties(lineage, node):
         found["rows tie in the order of a window that counts rows"] = None
     return tuple(found)
 
 
-def _reasons(lineage: Lineage, node: Node) -> Iterator[str]:
+def _lists_in_any_order(node: Node) -> frozenset[Term]:
+    """The aggregates that collect lists whose order decides nothing: no value depends on it, and no row holds one."""
+    held = unordered_lists(node)
+    is_seen = depends_on_lists(node) or any(column.id in held for column in outputs(node))
+    return frozenset() if is_seen else collected_lists(node)
+
+
+def _reasons(lineage: Lineage, node: Node, lists: frozenset[Term]) -> Iterator[str]:
     if isinstance(node, Limit) and _limit_is_open(lineage, node):
         yield "rows tie at a limit"
     elif isinstance(node, Tail):
@@ -59,7 +68,7 @@ def _reasons(lineage: Lineage, node: Node) -> Iterator[str]:
     elif isinstance(node, Break):
         yield node.reason
     for term in walk(node):
-        if getattr(term, "deterministic", True) is False:
+        if getattr(term, "deterministic", True) is False and term not in lists:
             name = term.reference.qualname if isinstance(term, Udf) else getattr(term, "name", "an expression")
             yield f"{name} is not deterministic"
 

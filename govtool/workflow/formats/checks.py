@@ -33,6 +33,12 @@ _NO_OPERATOR = _OF_VALUES | {terms.CELL}
 _NO_VALUE = _OF_TUPLES | {terms.CONSTANT, terms.CELL}
 """Words that a black box of values can only have as the name of a function."""
 
+_SPELLINGS = {
+    terms.OPERATOR: {"plus": terms.PLUS, "times": terms.TIMES, "delta": terms.DELTA, "monus": terms.MONUS},
+    terms.VALUE: {"tensor": terms.TENSOR, **{word.casefold(): word for word in sorted(_OF_VALUES)}},
+}
+"""Words of the graph by what may be written instead: their names, or other letters."""
+
 
 @dataclass(slots=True)
 class GraphFile:
@@ -73,6 +79,8 @@ class GraphFile:
         type_ = self._type(body, line, id_)
         label = _present(type_, self._text(body.get("label"), line, f"the label of node {_shown(id_)}"), body.get("bb"))
         self._check_label(type_, label, line, id_)
+        if type_ in _SPELLINGS and not body.get("bb"):
+            self._check_name(type_, label, line, id_)
         kind = body.get("kind") or terms.KINDS[terms.kind_of(type_, label)]
         if kind != terms.KINDS[terms.kind_of(type_, label)]:
             self.refuse(
@@ -141,6 +149,20 @@ class GraphFile:
             self.refuse(
                 line,
                 f"node {_shown(id_)} of type {terms.TYPES[type_]} has the label {_shown(label)}: it has to be {wanted}",
+            )
+
+    def _check_name(self, type_: int, label: str, line: int, id_: NodeId) -> None:
+        """Refuse the name of a function that looks like a word of the graph, unless it is marked as one."""
+        if label in terms.WORDS or terms.is_guard(label) or terms.is_function(label):
+            return
+        words = _SPELLINGS[type_]
+        near = get_close_matches(label.casefold(), words, n=1, cutoff=0.75)
+        if near:
+            self.refuse(
+                line,
+                f"node {_shown(id_)} of type {terms.TYPES[type_]} has the unknown label {_shown(label)};"
+                ' a function of this name needs "bb": true, or () after its name',
+                (words[near[0]],),
             )
 
     def _invocation(

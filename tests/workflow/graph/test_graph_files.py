@@ -303,6 +303,18 @@ def test_damaged_files_are_refused_or_read(noise, place):
     assert refused[1]
 
 
+@pytest.mark.parametrize(
+    ("type_", "label", "word"), [("op", "Plus", "+"), ("op", "monus", "⊖"), ("val", "cuont", "COUNT")]
+)
+def test_a_label_that_is_nearly_a_word_is_refused_unless_it_is_marked_as_a_function(type_, label, word):
+    node = {"id": "b", "type": type_, "label": label}
+    with pytest.raises(UsageError, match=f"the unknown label {label}") as refused:
+        read_json(lines(node), "g.json")
+    assert (refused.value.location, refused.value.nearest) == ("g.json:2", (word,))
+    assert graph_of({"nodes": [{**node, "bb": True}], "edges": []}).label_of(0) == label
+    assert graph_of({"nodes": [{**node, "label": f"{label}()"}], "edges": []}).label_of(0) == f"{label}()"
+
+
 def test_functions_with_the_name_of_an_operator_stay_functions():
     """Files of version 0.2 have ``x + 1`` as a black box with the label ``+``."""
     nodes = [

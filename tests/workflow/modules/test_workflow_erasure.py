@@ -24,7 +24,7 @@ SUBJECT = "ann"
 
 
 def workflow():
-    """Balances carried from execution to execution, and who owes more than the average."""
+    """Balances carried from execution to execution, and who owes more than the average: of a bag, in any order."""
 
     @govtool.module("Post", {"Payments": "customer string, amount int"}, {"Accounts": BALANCES}, {"Balances": BALANCES})
     def post(payments, accounts):
@@ -35,6 +35,8 @@ def workflow():
 
     @govtool.module("Alert", {"Balances": BALANCES}, (), {"Below": BALANCES, "Total": "n bigint, balance bigint"})
     def alert(balances):
+        bags = govtool.workflow.cogroup(balances, by="customer", names=["rows"])
+        balances = govtool.workflow.flatten(bags.where("size(rows) > 0").select("rows"), "rows")
         mean = balances.selectExpr("avg(balance) as mean")
         total = balances.selectExpr("count(*) as n", "sum(balance) as balance")
         return {"Below": balances.crossJoin(mean).where("balance < mean").drop("mean"), "Total": total}
