@@ -25,7 +25,9 @@ def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
         else:
             scale = max(left.scale, right.scale)
             precision = max(left.precision - left.scale, right.precision - right.scale) + scale + 1
-        if precision <= 38 and scale == call.type.scale:
+        # A product that does not fit into 38 digits is an error in both, in ANSI mode.
+        fits = precision <= 38 or (call.name == "*" and call.mode == "ansi")
+        if fits and scale == call.type.scale:
             return f"CAST({text} AS {dialect.type(call.type)})"
     raise NotExact(f"{call.name} of {t.to_json(kinds[0])} and {t.to_json(kinds[-1])}")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -63,6 +64,9 @@ def day(text):
         ("select date_add(d, 1) as n, date_sub(d, 31) as s, datediff(d, date'2020-01-01') as f from r where id = 0",
          [(day("2020-02-01"), day("2019-12-31"), 30)]),
         ("select add_months(d, -1) as n from r where id = 1", [(day("2020-01-29"),)]),
+        ("select avg(cast(id as decimal(3, 1))) as a, avg(distinct cast(id - 5 as decimal(20, 4))) as b from r where id < 3",
+         [(Decimal("1.00000"), Decimal("-4.00000000"))]),
+        ("select cast(1.25 as decimal(32, 4)) * cast(id as decimal(16, 2)) as p from r where id = 2", [(Decimal("2.500000"),)]),
     ],
 )  # fmt: skip
 def test_constructs_mean_what_spark_means(sql, expected, tmp_path):
