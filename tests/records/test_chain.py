@@ -87,7 +87,7 @@ def test_when_none_is_exact_the_reasons_are_named():
 
 
 def test_an_executor_that_cannot_be_started_says_what_to_install(shop, monkeypatch):
-    def missing(session):
+    def missing(*_):
         raise EngineError("pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'")
 
     def refuses(session, *_):

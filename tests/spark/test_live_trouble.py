@@ -208,7 +208,7 @@ def test_what_cannot_be_committed_is_kept(tmp_path):
     done = govtool(tmp_path, "run", "--spool", str(spool), "--", job)
     assert (done.returncode, done.stdout) == (0, "ran\n")
     assert "there is no store" in done.stderr
-    assert "hint: run govtool init" in done.stderr
+    assert "hint: make one: govtool init --store" in done.stderr
     assert f"govtool run --commit {spool}" in done.stderr
     assert list(spool.iterdir())
     assert govtool(tmp_path, "init").returncode == 0

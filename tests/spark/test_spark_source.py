@@ -256,7 +256,11 @@ def test_written_edges_are_lineage(session, store, uri):
 
 @pytest.mark.parametrize(
     ("table", "words"),
-    [("derivations", "written by govtool ingest"), ("edges", "it lacks source_column"), ("facts", "it has no id")],
+    [
+        ("derivations", "written by commands of govtool only"),
+        ("edges", "missing: source_column"),
+        ("facts", "unknown: id"),
+    ],
 )
 def test_what_cannot_be_written_is_said(session, store, uri, table, words):
     head = store.head()

@@ -25,7 +25,10 @@ ROOM = 8_000_000
 MANY = 1_000_000
 """Characters of SQL whose trees are not worth the time that it takes to free them one by one."""
 
-_LASTING: Final = (exp.TemporaryProperty, exp.VolatileProperty, exp.PartitionedOfProperty)
+_LASTING: Final = (
+    *(exp.TemporaryProperty, exp.VolatileProperty),
+    *(exp.PartitionedOfProperty, exp.PartitionedByProperty),
+)
 """Properties of tables that matter to other statements."""
 _LEAVES: Final = (exp.Identifier, exp.Literal)
 """The parser's nodes, more than half of all, that have no others below them."""
