@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -120,12 +121,12 @@ class DuckExecutor:
             NotExact: DuckDB does not give what Spark gives, or a guard found a value for which it does not.
         """
         found = self.statement(node)
-        table = self._run(found.text).to_arrow_table()
+        table = self._run(found.text, lambda made: made.to_arrow_table())
         return table.rename_columns([each.name for each in found.columns]) if found.columns else table.select([])
 
     def fetch(self, node: Node) -> list[tuple[Any, ...]]:
         """The rows of a plan as Python values."""
-        rows = self._run(self.statement(node).text).fetchall()
+        rows = self._run(self.statement(node).text, lambda made: made.fetchall())
         return [tuple(row) for row in rows] if outputs(node) else [() for _ in rows]
 
     def keep(self, node: Node) -> Relation:
@@ -141,7 +142,7 @@ class DuckExecutor:
         return Relation(0, name, KEPT, (), own, t.Struct(()))
 
     def _create(self, name: str, query: str) -> None:
-        made = self._run(f"CREATE TEMP TABLE {name} AS {query}").fetchone()
+        made = self._run(f"CREATE TEMP TABLE {name} AS {query}", lambda made: made.fetchone())
         self._kept[name] = int(made[0])
 
     def kept_rows(self, leaf: Relation) -> int | None:
@@ -177,13 +178,14 @@ class DuckExecutor:
         Raises:
             NotExact: DuckDB cannot run it.
         """
-        return self._run(text).to_arrow_reader(1 << 20)
+        return self._run(text, lambda made: made.to_arrow_reader(1 << 20))
 
-    def _run(self, text: str) -> Any:
+    def _run(self, text: str, read: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
+        """Run a statement and read what it makes: rows are made while they are read, and guards look at them then."""
         import duckdb
 
         try:
-            return self.connection.execute(text)
+            return read(self.connection.execute(text))
         except duckdb.Error as error:
             raise NotExact(f"DuckDB: {clean_failure(error)}") from error
 
@@ -247,7 +249,7 @@ class DuckExecutor:
                 listing = ", ".join(map(_text, paths))
                 wanted = ", ".join(f"{_text(key)}::BLOB" for key in FACTS)
                 text = f"SELECT file_name, decode(key), decode(value) FROM parquet_kv_metadata([{listing}])"
-                return list(self._run(f"{text} WHERE key IN ({wanted})").fetchall())
+                return list(self._run(f"{text} WHERE key IN ({wanted})", lambda made: made.fetchall()))
 
             self._calendars[key] = shifted_columns(own, paths, self.session, facts)
         if self._calendars[key]:
@@ -266,13 +268,14 @@ class DuckExecutor:
             return text
         name = f"deleted_{next(self._numbers)}"
         self.connection.register(f"{name}_given", pa.table({"record": gone}))
-        self._run(f"CREATE TEMP TABLE {name} AS SELECT record FROM {name}_given")
+        self._run(f"CREATE TEMP TABLE {name} AS SELECT record FROM {name}_given", lambda made: made.fetchone())
         self.connection.unregister(f"{name}_given")
         return f"{text} ANTI JOIN {name} ON live.{column_name(record)} = {name}.record"
 
     def _types_in(self, source: str) -> dict[str, str]:
         """The columns of files, with their types."""
-        return {name: kind for name, kind, *_ in self._run(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        described = self._run(f"DESCRIBE SELECT * FROM {source}", lambda made: made.fetchall())
+        return {name: kind for name, kind, *_ in described}
 
     def _joined_files(self, leaf: Relation, paths: list[str], dialect: DuckDialect) -> str:
         """A join of rows with the ordinal and the partition of their file."""
