@@ -1,7 +1,7 @@
 """Row-level provenance of TPC-H Q1, where ProvSQL's users report hours: ``python -m bench.why [scale factor]``.
 
 Data are generated after the TPC-H specification (4.2.3): the distributions of ``lineitem`` that Q1 reads. Money is a
-double, as ``inferSchema`` types dbgen's text. Each arm is a process of its own: CPU seconds and peak memory are its.
+DECIMAL(15, 2), as the specification has it. Each arm is a process of its own: CPU seconds and peak memory are its.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def generate(folder: Path, scale: float) -> int:
               floor(random() * 9) / 100 AS l_tax, 900 + floor(random() * 104950) / 100 AS price,
               odate + 1 + CAST(floor(random() * 121) AS INTEGER) AS l_shipdate, random() < 0.5 AS coin,
               1 + CAST(floor(random() * 30) AS INTEGER) AS days FROM orders)
-          SELECT l_orderkey, l_linenumber, l_quantity, l_quantity * price AS l_extendedprice, l_discount, l_tax,
-            l_shipdate,
+          SELECT l_orderkey, l_linenumber, CAST(l_quantity AS DECIMAL(15, 2)) AS l_quantity,
+            CAST(l_quantity * price AS DECIMAL(15, 2)) AS l_extendedprice,
+            CAST(l_discount AS DECIMAL(15, 2)) AS l_discount, CAST(l_tax AS DECIMAL(15, 2)) AS l_tax, l_shipdate,
             CASE WHEN l_shipdate + days > DATE '1995-06-17' THEN 'N' WHEN coin THEN 'R' ELSE 'A' END AS l_returnflag,
             CASE WHEN l_shipdate > DATE '1995-06-17' THEN 'O' ELSE 'F' END AS l_linestatus FROM items
         ) TO '{folder / "lineitem.parquet"}' (FORMAT parquet)""")
@@ -112,7 +113,7 @@ def section(scale: float, rows: int, costs: Mapping[str, Sequence[Mapping[str, A
         ]
         for name, own in costs.items()
     ]
-    return f"""TPC-H Q1 at scale factor {scale:g}, {rows:,} rows of `lineitem`: generated data, money as doubles
+    return f"""TPC-H Q1 at scale factor {scale:g}, {rows:,} rows of `lineitem`: generated data, money as decimals
 (`python -m bench.why {scale:g} --runs {runs} --page`). Each arm is a process; medians of runs in turn: {runs}.
 Goal: 60 s and 8 GB each.
 

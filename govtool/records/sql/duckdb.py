@@ -18,7 +18,7 @@ from govtool.records.plan.nodes import Generate, Session
 from govtool.records.plan.text_values import text_value
 from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_casts import GUARD, cast_template
-from govtool.records.sql.duckdb_functions import CALLS, quoted_name
+from govtool.records.sql.duckdb_functions import CALLS, quoted_name, unit
 
 _TYPES = {
     "boolean": "BOOLEAN", "byte": "TINYINT", "short": "SMALLINT", "integer": "INTEGER", "long": "BIGINT",
@@ -282,8 +282,7 @@ def _decimal_average(distinct: str, argument: str, kind: t.Decimal, condition: s
     total = f"sum({distinct}CAST(CAST({argument} AS DECIMAL(38, {scale})) * {10**scale} AS HUGEINT)){there}"
     number = f"count({distinct}{argument}){there}"
     rounded = f"sign({total}) * ((abs({total}) * 20000 + {number}) // (2 * {number}))"
-    unit = f"CAST('{decimal.Decimal(1).scaleb(-scale - 4):f}' AS DECIMAL({scale + 4}, {scale + 4}))"
-    value = f"CAST(CAST({rounded} AS DECIMAL({digits + 4}, 0)) * {unit} AS {own})"
+    value = f"CAST(CAST({rounded} AS DECIMAL({digits + 4}, 0)) * {unit(scale + 4)} AS {own})"
     return f"{_AVERAGE}{distinct}{argument}){there} > 0 THEN {value} END"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable
 
 from govtool.records.plan import types as t
@@ -10,6 +11,10 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_casts import GUARD
 
 WriteFunction = Callable[[Dialect, Call, list[str], list[t.Type]], str]
+
+
+_MOST_REPEATED = 20_000
+"""The most characters of operands that a text repeats."""
 
 
 def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -33,9 +38,42 @@ def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
 
 
 def _divide(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    left, right = kinds
+    if isinstance(call.type, t.Decimal) and isinstance(left, t.Decimal) and isinstance(right, t.Decimal):
+        return _divided_decimals(call, parts, (left, right), call.type)
     if call.type != t.DOUBLE or kinds != [t.DOUBLE, t.DOUBLE]:
         raise NotExact("the division of decimals or intervals")
     return f"({parts[0]} / {_divisor(call, parts)})"
+
+
+def unit(scale: int) -> str:
+    """One in the last place of a decimal: times a whole number, a decimal of these digits."""
+    return f"CAST('{decimal.Decimal(1).scaleb(-scale):f}' AS DECIMAL({max(scale, 1)}, {scale}))"
+
+
+def _divided_decimals(call: Call, parts: list[str], kinds: tuple[t.Decimal, t.Decimal], own: t.Decimal) -> str:
+    """A quotient of decimals over whole numbers, rounded half up.
+
+    Spark rounds it to 39 digits behind the point first, which makes no difference if the divisor is not too long.
+    """
+    shift = own.scale + kinds[1].scale - kinds[0].scale
+    up, down = max(shift, 0), max(-shift, 0)
+    most = (37 - up, min(37, 38 - own.scale) - down)
+    if min(most) < 1 or len(parts[0]) + len(parts[1]) > _MOST_REPEATED:
+        raise NotExact("the division of decimals of many digits")
+    above, below = (f"abs(CAST(replace(CAST({part} AS VARCHAR), '.', '') AS HUGEINT))" for part in parts)
+    long = [
+        f"{whole} >= {10**limit}"
+        for whole, limit, kind in zip((above, below), most, kinds, strict=True)
+        if kind.precision > limit
+    ]
+    guard = f"WHEN {' OR '.join(long)} THEN error('{GUARD}: division of decimals') " if long else ""
+    whole = f"({above} * {2 * 10**up} + {below} * {10**down}) // ({below} * {2 * 10**down})"
+    value = f"CAST(sign({parts[0]}) * sign({parts[1]}) * ({whole}) AS DECIMAL(38, 0)) * {unit(own.scale)}"
+    return (
+        f"(CASE WHEN {parts[0]} IS NULL OR {_divisor(call, parts)} IS NULL THEN NULL {guard}"
+        f"ELSE CAST({value} AS DECIMAL({own.precision}, {own.scale})) END)"
+    )
 
 
 def _remainder(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:

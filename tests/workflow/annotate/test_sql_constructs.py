@@ -66,6 +66,8 @@ def day(text):
         ("select add_months(d, -1) as n from r where id = 1", [(day("2020-01-29"),)]),
         ("select avg(cast(id as decimal(3, 1))) as a, avg(distinct cast(id - 5 as decimal(20, 4))) as b from r where id < 3",
          [(Decimal("1.00000"), Decimal("-4.00000000"))]),
+        ("select sum(cast(id as decimal(9, 2))) / cast(7 as decimal(3, 1)) as q, cast(-2 as decimal(3, 0)) / 3 as h from r"
+         " where id = 3", [(Decimal("0.428571"), Decimal("-0.666667"))]),
         ("select cast(1.25 as decimal(32, 4)) * cast(id as decimal(16, 2)) as p from r where id = 2", [(Decimal("2.500000"),)]),
     ],
 )  # fmt: skip
