@@ -34,6 +34,8 @@ def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
         fits = precision <= 38 or (call.name == "*" and call.mode == "ansi")
         if fits and scale == call.type.scale:
             return f"CAST({text} AS {dialect.type(call.type)})"
+        if call.name == "*" and right.precision < 37 and 0 < scale - call.type.scale < 37:
+            return _rounded_product(parts, right.precision, scale - call.type.scale, call.type)
     raise NotExact(f"{call.name} of {t.to_json(kinds[0])} and {t.to_json(kinds[-1])}")
 
 
@@ -44,6 +46,23 @@ def _divide(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type])
     if call.type != t.DOUBLE or kinds != [t.DOUBLE, t.DOUBLE]:
         raise NotExact("the division of decimals or intervals")
     return f"({parts[0]} / {_divisor(call, parts)})"
+
+
+def _rounded_product(parts: list[str], digits: int, places: int, own: t.Decimal) -> str:
+    """A product of decimals with fewer places than it has, rounded half up; the second factor has so many digits."""
+    left, right = map(_digits, parts)
+    step = 10**places
+    value = f"(({left} * {right} * 2 + {step}) // {2 * step})"
+    return (
+        f"(CASE WHEN {left} >= {10 ** (37 - digits)} THEN error('{GUARD}: product of decimals') ELSE CAST(CAST("
+        f"sign({parts[0]}) * sign({parts[1]}) * {value} AS DECIMAL(38, 0)) * {unit(own.scale)}"
+        f" AS DECIMAL({own.precision}, {own.scale})) END)"
+    )
+
+
+def _digits(part: str) -> str:
+    """The digits of a decimal as a whole number."""
+    return f"abs(CAST(replace(CAST({part} AS VARCHAR), '.', '') AS HUGEINT))"
 
 
 def unit(scale: int) -> str:
@@ -61,7 +80,7 @@ def _divided_decimals(call: Call, parts: list[str], kinds: tuple[t.Decimal, t.De
     most = (37 - up, min(37, 38 - own.scale) - down)
     if min(most) < 1 or len(parts[0]) + len(parts[1]) > _MOST_REPEATED:
         raise NotExact("the division of decimals of many digits")
-    above, below = (f"abs(CAST(replace(CAST({part} AS VARCHAR), '.', '') AS HUGEINT))" for part in parts)
+    above, below = map(_digits, parts)
     long = [
         f"{whole} >= {10**limit}"
         for whole, limit, kind in zip((above, below), most, kinds, strict=True)
