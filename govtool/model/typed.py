@@ -42,16 +42,8 @@ def _check(kind: Any, trusted: tuple[type, ...]) -> Check:
     if origin in (Union, UnionType):
         options = [_check(each, trusted) for each in arguments]
         return lambda value: any(option(value) for option in options)
-    if origin is tuple and arguments[-1:] == (...,):
-        each = _check(arguments[0], trusted)
-        return lambda value: isinstance(value, tuple) and all(each(one) for one in value)
     if origin is tuple:
-        parts = [_check(part, trusted) for part in arguments]
-        return lambda value: (
-            isinstance(value, tuple)
-            and len(value) == len(parts)
-            and all(part(one) for part, one in zip(parts, value, strict=True))
-        )
+        return _check_tuple(arguments, trusted)
     if origin is not None and issubclass(origin, Mapping):
         key, content = (_check(part, trusted) for part in arguments)
         return lambda value: isinstance(value, Mapping) and all(key(k) and content(v) for k, v in value.items())
@@ -60,6 +52,18 @@ def _check(kind: Any, trusted: tuple[type, ...]) -> Check:
     if kind not in trusted and (is_dataclass(kind) or hasattr(kind, "_fields")):
         return lambda value: isinstance(value, kind) and _has_types(value, trusted)
     return lambda value: isinstance(value, kind)
+
+
+def _check_tuple(kinds: tuple[Any, ...], trusted: tuple[type, ...]) -> Check:
+    if kinds[-1:] == (...,):
+        each = _check(kinds[0], trusted)
+        return lambda value: isinstance(value, tuple) and all(each(one) for one in value)
+    parts = [_check(kind, trusted) for kind in kinds]
+    return lambda value: (
+        isinstance(value, tuple)
+        and len(value) == len(parts)
+        and all(part(one) for part, one in zip(parts, value, strict=True))
+    )
 
 
 def _has_types(value: Any, trusted: tuple[type, ...]) -> bool:

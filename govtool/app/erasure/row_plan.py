@@ -117,11 +117,17 @@ class _Walk:
         for query in self.chain.queries:
             if query.read_places() & self._reached:
                 self._beyond(query.run.run, "its rows went to the driver: where they are now is not known")
+        return self._found()
+
+    def _found(self) -> RowErasure:
+        """What was found.
+
+        Raises:
+            UsageError: No row is the subject's, and none may be where nothing could be searched (``usage.no-rows``).
+        """
         found = {name: ErasedSource(name, tuple(parts), self.source_keys[name]) for name, parts in self.sources.items()}
         none = not any(each.rows() for each in found.values()) and not any(each.tokens for each in self.outputs)
-        if none and not (
-            self._unknown or self._unreadable
-        ):  # else the subject's rows may be where nothing could be searched
+        if none and not self._unknown and not self._unreadable:
             searched = ", ".join(self.keys.columns())
             raise UsageError(f"no row matches the subject's keys; columns searched: {searched}", code="usage.no-rows")
         return RowErasure(

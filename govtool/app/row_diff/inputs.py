@@ -106,8 +106,11 @@ def _change(
     lost = [each for write in (first, second) for each in write.lineage.refused if each.dataset in names]
     if lost:
         return replace(about, why=f"{lost[0].file} {lost[0].reason}", known=False)
-    if old.version == new.version:
-        return about
+    return about if old.version == new.version else _compared(second, old, new, about)
+
+
+def _compared(second: OpenedWrite, old: Relation, new: Relation, about: InputChange) -> InputChange:
+    """The rows that differ between two versions of an input, which the executor of the second write reads."""
     types = {column.name: column.type for column in old.columns}
     # Cells of other types are never equal: rows are compared by the columns that both have alike.
     columns = tuple(column for column in new.columns if types.get(column.name) == column.type)
@@ -115,7 +118,7 @@ def _change(
     try:
         sides = (kept_rows(second, old, columns), kept_rows(second, new, columns))
         gone, come = row_differences(second.lineage, *sides)
-        key = row_key(second.executor, sides, own.dataset)[0] if gone and come else ()
+        key = row_key(second.executor, sides, new.dataset)[0] if gone and come else ()
     except GovtoolError as error:
         if error.code == "usage.config-keys":
             raise

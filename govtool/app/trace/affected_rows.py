@@ -8,7 +8,7 @@ that also carry the column.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -336,6 +336,10 @@ class _Flow:
             return AffectedDataset(dataset, None, None, UNKNOWN, "; ".join(unreadable))
         if not found:
             return AffectedDataset(dataset, None, None, UNKNOWN, _why_gone(writers[-1]))
+        return self._together(dataset, found, unreadable)
+
+    def _together(self, dataset: str, found: Mapping[str, ReachedOutput], unreadable: Sequence[str]) -> AffectedDataset:
+        """The affected rows that runs left in a dataset; others that may have left some cannot be read."""
         reached = list(found.values())
         totals = [each.total for each in reached]
         lost = tuple(dict.fromkeys(why for each in reached for why in each.lost))

@@ -132,11 +132,16 @@ class PartMaker:
         part.noted = [note for derivation in part.derivations for note in derivation.diagnostics]
         part.defined = [(d.target, d.statement.line) for d in part.derivations if _defines(d)]
         if script.qualifiers:
-            of_open = [d for d in part.derivations if not script.qualifiers.isdisjoint(split_name(d.target)[:-1])]
-            part.left_open = frozenset([d.target for d in of_open])
-            made = [(d.target, d.statement.line) for d in of_open if d.statement.kind == "create_table"]
-            part.defined += [item for item in made if item not in part.defined]
+            _note_open(part, script)
         return part
+
+
+def _note_open(part: ScriptPart, script: ScriptState) -> None:
+    """Note the datasets whose schema a template leaves open: two tables of one name may be two."""
+    of_open = [d for d in part.derivations if not script.qualifiers.isdisjoint(split_name(d.target)[:-1])]
+    part.left_open = frozenset([d.target for d in of_open])
+    made = [(d.target, d.statement.line) for d in of_open if d.statement.kind == "create_table"]
+    part.defined += [item for item in made if item not in part.defined]
 
 
 def joined(parts: Sequence[ScriptPart], unread: Iterable[Diagnostic]) -> Extraction:

@@ -124,11 +124,7 @@ class Definitions(Relations):
 
     def _find_definitions(self, statement: StatementState) -> None:
         tree = statement.tree
-        if statement.parsed.head in ("drop", "disable") and _ENDS_TRIGGER.match(statement.parsed.text):
-            self.drops.append(statement)
-        if statement.parsed.head == "create function" and not isinstance(tree, nodes.Create):
-            routine = routine_of(statement.parsed.text, statement.script.dialect)
-            self._foreign(routine[0].rsplit(".", 1)[-1] if routine is not None else "")
+        self._note_head(statement)
         if tree is None:
             return
         # What the parser has no tree for: triggers, and other names of tables (synonyms, partitions).
@@ -159,6 +155,15 @@ class Definitions(Relations):
         statement.defines = tuple([name for name in defines if name])
         statement.fills = tuple([name for name in fills if name])
         self._register(statement)
+
+    def _note_head(self, statement: StatementState) -> None:
+        """Note the end of a trigger, and a routine of several statements."""
+        parsed = statement.parsed
+        if parsed.head in ("drop", "disable") and _ENDS_TRIGGER.match(parsed.text):
+            self.drops.append(statement)
+        if parsed.head == "create function" and not isinstance(statement.tree, nodes.Create):
+            routine = routine_of(parsed.text, statement.script.dialect)
+            self._foreign(routine[0].rsplit(".", 1)[-1] if routine is not None else "")
 
     def _created(self, tree: exp.Create, statement: StatementState) -> list[str]:
         """Note a function or a type; return the tables that a CREATE defines."""
