@@ -166,8 +166,8 @@ def subject_keys(
         AmbiguousNameError: Several are called so.
         UsageError: A dataset without a subject has a column that holds the subject's key (``usage.no-subject``).
     """
-    known = tuple(chain.datasets())
-    inputs = [name for name in known if name not in chain.made()]
+    known, made = tuple(chain.datasets()), chain.made()
+    inputs = [name for name in known if name not in made]
     wanted: dict[str, dict[tuple[str, str], Wanted]] = {}
 
     def want(dataset: str, column: str, why: str) -> None:

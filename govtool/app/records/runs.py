@@ -266,13 +266,14 @@ def _line(run: RecordRun) -> str:
 
 def is_called(name: str, text: str) -> bool:
     """Return whether a dataset is meant by a text: its name, the end of it, or a path; of several, one of them."""
-    if any(is_named(each, text) for each in (name, *name.split(","))):
+    names = each_name([name])
+    if any(is_named(each, text) for each in names):
         return True
     from govtool.app.datasets.places import path_id
 
     is_path = "/" in text or Path(text).exists()
     # A job of Spark Connect leaves paths as it wrote them: they are those of its server's folder.
-    return is_path and (path_id(text) in (name, *name.split(",")) or name == f"file:{text}")
+    return is_path and (path_id(text) in names or name == f"file:{text}")
 
 
 def _near(text: str, names: Sequence[str]) -> list[str]:

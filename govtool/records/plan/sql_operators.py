@@ -167,10 +167,10 @@ def _like(terms: TypedTerms, at: exp.Expr) -> Expression:
 
 
 def _extract(terms: TypedTerms, at: exp.Expr) -> Expression:
-    known = FUNCTIONS.get(at.name.title())
-    if at.name.lower() not in ("year", "month", "day") or known is None:
+    name = at.name.title()
+    if name not in ("Year", "Month", "Day"):
         raise terms.context.refused(f"EXTRACT of {at.name.upper()}", at=at)
-    return Call(known.name, (terms.cast(terms.bound(at.expression), DATE, at),), INTEGER)
+    return Call(FUNCTIONS[name].name, (terms.cast(terms.bound(at.expression), DATE, at),), INTEGER)
 
 
 def _negative(terms: TypedTerms, at: exp.Expr) -> Expression:

@@ -50,7 +50,7 @@ def _divide(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type])
 
 def _rounded_product(parts: list[str], digits: int, places: int, own: t.Decimal) -> str:
     """A product of decimals with fewer places than it has, rounded half up; the second factor has so many digits."""
-    left, right = map(_digits, parts)
+    left, right = _whole_digits(parts)
     step = 10**places
     value = f"(({left} * {right} * 2 + {step}) // {2 * step})"
     return (
@@ -60,9 +60,15 @@ def _rounded_product(parts: list[str], digits: int, places: int, own: t.Decimal)
     )
 
 
-def _digits(part: str) -> str:
-    """The digits of a decimal as a whole number."""
-    return f"abs(CAST(replace(CAST({part} AS VARCHAR), '.', '') AS HUGEINT))"
+def _whole_digits(parts: list[str]) -> list[str]:
+    """The digits of decimals as whole numbers; what is made of them repeats the operands.
+
+    Raises:
+        NotExact: The operands are long: those of operators within each other would grow without bound.
+    """
+    if sum(map(len, parts)) > _MOST_REPEATED:
+        raise NotExact("decimals of long operands")
+    return [f"abs(CAST(replace(CAST({part} AS VARCHAR), '.', '') AS HUGEINT))" for part in parts]
 
 
 def unit(scale: int) -> str:
@@ -78,9 +84,9 @@ def _divided_decimals(call: Call, parts: list[str], kinds: tuple[t.Decimal, t.De
     shift = own.scale + kinds[1].scale - kinds[0].scale
     up, down = max(shift, 0), max(-shift, 0)
     most = (37 - up, min(37, 38 - own.scale) - down)
-    if min(most) < 1 or len(parts[0]) + len(parts[1]) > _MOST_REPEATED:
+    if min(most) < 1:
         raise NotExact("the division of decimals of many digits")
-    above, below = map(_digits, parts)
+    above, below = _whole_digits(parts)
     long = [
         f"{whole} >= {10**limit}"
         for whole, limit, kind in zip((above, below), most, kinds, strict=True)

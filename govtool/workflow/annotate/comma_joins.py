@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from govtool.records.plan.expressions import Call, Expression, Opaque, Outer, Udf
 from govtool.records.plan.nodes import Filter, Join, outputs
@@ -39,13 +40,13 @@ def _moves(part: Expression) -> bool:
     return fixed and not subqueries([part]) and bool(reads([part]))
 
 
-def _is_inner(node: Node) -> bool:
+def _is_inner(node: Node) -> TypeGuard[Join]:
     return isinstance(node, Join) and node.kind in ("inner", "cross")
 
 
 def _placed(node: Node, parts: Sequence[Expression]) -> Node:
     """A plan with each condition at the lowest inner join, or above the plan below one, that has its columns."""
-    if not isinstance(node, Join) or not _is_inner(node):
+    if not _is_inner(node):
         return _filtered(node, parts)
     left, right = _ids(node.left), _ids(node.right)
     to_left = [part for part in parts if reads([part]) <= left]
@@ -56,14 +57,14 @@ def _placed(node: Node, parts: Sequence[Expression]) -> Node:
 
 def _has_product(node: Node) -> bool:
     """Return whether some inner join of a tree of them has no condition."""
-    if not isinstance(node, Join) or not _is_inner(node):
+    if not _is_inner(node):
         return False
     return node.condition is None or _has_product(node.left) or _has_product(node.right)
 
 
 def _flat(node: Node) -> tuple[list[Node], list[Expression]]:
     """The plans that a tree of inner joins joins, in order, and all its conditions."""
-    if not isinstance(node, Join) or not _is_inner(node) or not all(map(_moves, conjuncts(node.condition))):
+    if not _is_inner(node) or not all(map(_moves, conjuncts(node.condition))):
         return [node], []
     left, right = _flat(node.left), _flat(node.right)
     return left[0] + right[0], [*left[1], *right[1], *conjuncts(node.condition)]
