@@ -61,6 +61,35 @@ def test_headers_and_separators(tmp_path):
     assert rows_of(leaf_of(tmp_path, "x|y", "", columns=COLUMNS[:2], header="TRUE", delimiter="|")) == []
 
 
+def test_cells_in_quotes(tmp_path):
+    """Whole cells; a quote within one only where the reader was given it as the escape, too."""
+    columns = (("i", t.INTEGER), ("s", t.STRING))
+    found = rows_of(leaf_of(tmp_path, '1,"a, b"\r\n"2"," c|"\r\n3,d\r\n', columns=columns))
+    assert [row[:-1] for row in found] == [(1, "a, b"), (2, " c|"), (3, "d")]
+    found = rows_of(leaf_of(tmp_path, '1,"a ""b"", c"\n2,"""d"""\n', columns=columns, escape='"'))
+    assert [row[:-1] for row in found] == [(1, 'a "b", c'), (2, '"d"')]
+    found = rows_of(leaf_of(tmp_path, '"a ""b"" c",1\n"d",2\n', columns=columns[::-1]))
+    assert [row[:-1] for row in found] == [('"a ""b"" c"', 1), ("d", 2)]  # as Spark has it
+
+
+def test_times_are_those_of_the_session(tmp_path):
+    """The first of two where a zone has a time twice; one that it skips is left to Spark."""
+    columns = (("t", t.TIMESTAMP), ("n", t.TIMESTAMP_NTZ))
+    session = Session("", True, "Europe/Berlin")
+    leaf = leaf_of(tmp_path, "2024-07-01 12:00:00.5,2024-07-01T12:00:00\n2024-10-27T02:30:00,\n", columns=columns)
+    found = sorted(DuckExecutor(session).fetch(leaf), key=lambda row: row[-1])
+    utc = datetime.UTC
+    assert [row[0].astimezone(utc) for row in found] == [
+        datetime.datetime(2024, 7, 1, 10, 0, 0, 500_000, utc), datetime.datetime(2024, 10, 27, 0, 30, 0, 0, utc)
+    ]  # fmt: skip
+    assert [row[1] for row in found] == [datetime.datetime(2024, 7, 1, 12), None]
+    skipped = leaf_of(tmp_path, "2024-03-31 02:30:00,\n", columns=columns)
+    legacy = Session("", True, "UTC", settings=(("spark.sql.legacy.timeParserPolicy", "LEGACY"),))
+    for own in (session, Session("", True, "+01:00"), legacy):
+        with pytest.raises(NotExact, match="format csv"):
+            DuckExecutor(own).fetch(skipped)
+
+
 def test_blocks_end_at_lines(tmp_path, monkeypatch):
     """Whatever the size of a block: the same rows."""
     text = "h,t\n" + "".join(f"{n},{'x' * (n % 7)}\n" for n in range(200))
@@ -78,7 +107,8 @@ def test_blocks_end_at_lines(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "text",
     [
-        'a,"b"\n', "a,b\\\n", "a,b\r\nc,d\r\n", "a,b\n\nc,d\n", "\na,b\n", "a,b\n\n", "a,b\n \t\nc,d\n", "a\n", "a,b,c\n",
+        'a,b"\n', 'a,"b"", c"\n', 'a,""""\n', 'a,"b"""\n', 'a,""\n', '"a,b\n', 'a,"b" \n', 'a, "b"\n', '"a\nb",c\n', "a,b\\\n", "a,b\rc,d\r",
+        'a,"b\\"\n', "a,b\n\nc,d\n", "\na,b\n", "a,b\n\n", "a,b\n \t\nc,d\n", "a\n", "a,b,c\n",
         b"\xef\xbb\xbfa,b\n", b"a,\xff\n", "a,\x00\n",
     ],
 )  # fmt: skip
@@ -94,7 +124,8 @@ def test_lines_that_can_be_read_in_two_ways_are_left_to_spark(tmp_path, text):
         (t.BYTE, "128"), (t.LONG, "9223372036854775808"), (t.DOUBLE, "NaN"), (t.DOUBLE, "1e3"), (t.DOUBLE, ".5"),
         (t.DOUBLE, "1d"), (t.BOOLEAN, "True"), (t.BOOLEAN, "1"), (t.DATE, "2024-2-1"), (t.DATE, "2023-02-29"),
         (t.DATE, "0001-01-01"), (t.Decimal(4, 2), "1.234"), (t.Decimal(4, 2), "123"), (t.Decimal(2, 2), "5.12"),
-        (t.TIMESTAMP, "2024-01-01 00:00:00"), (t.BINARY, "a"),
+        (t.TIMESTAMP, "2024-01-01"), (t.TIMESTAMP, "2024-01-01 1:00:00"), (t.TIMESTAMP, "2024-01-01 00:00:00Z"),
+        (t.TIMESTAMP, "1969-01-01 00:00:00"), (t.TIMESTAMP_NTZ, "2024-01-01 24:00:00"), (t.BINARY, "a"),
     ],
 )  # fmt: skip
 def test_cells_that_can_be_read_in_two_ways_are_left_to_spark(tmp_path, kind, text):
@@ -105,7 +136,7 @@ def test_cells_that_can_be_read_in_two_ways_are_left_to_spark(tmp_path, kind, te
 @pytest.mark.parametrize(
     "options",
     [
-        {"quote": "'"}, {"nullValue": "NA"}, {"sep": "||"}, {"sep": "a"}, {"multiLine": "true"}, {"mode": "what"},
+        {"quote": "'"}, {"escape": "'"}, {"nullValue": "NA"}, {"sep": "||"}, {"sep": "a"}, {"multiLine": "true"}, {"mode": "what"},
         {"encoding": "UTF-16"}, {"ignoreLeadingWhiteSpace": "true"}, {"comment": "#"}, {"lineSep": ";"},
     ],
 )  # fmt: skip

@@ -112,24 +112,32 @@ def csv_differences(spark, folder, seeds):
         t.DOUBLE: ["0.1", "-0.0", "12345678901.25", "3", ""], t.FLOAT: ["0.1", "16777217", ""],
         t.Decimal(7, 3): ["1.5", "-0.001", "1234.567", "7", ""], t.STRING: ["a", " b ", "é", "NULL", "1,", ""],
         t.BOOLEAN: ["true", "false", ""], t.DATE: ["2024-02-29", "1999-12-31", ""],
+        t.TIMESTAMP: ["2024-07-01 12:00:00", "2024-10-27 02:30:00", "1985-01-01T23:59:59.25", ""],
+        t.TIMESTAMP_NTZ: ["2024-03-31 02:30:00", "1970-01-01T00:00:00.000001"],
     }  # fmt: skip
-    odd = ["+1", " 1", "1e3", "NaN", '"q"', "x\\y", "2024-2-1", "TRUE", "99999999999", "1.2345", "-", "0001-01-01"]
+    odd = [
+        "+1", " 1", "1e3", "NaN", '"q"', "x\\y", "2024-2-1", "TRUE", "99999999999", "1.2345", "-", "0001-01-01",
+        "2024-03-31 02:30:00", '"a,b"', '"a ""b"" c"', '""', '"a" ', ' "a"', 'a"b', '"a', '"a""', '"x""y,z"',
+    ]  # fmt: skip
     given = 0
     for seed in seeds:
         rng = random.Random(seed)
         kinds = rng.sample(list(plain), rng.randrange(1, 6))
         lines = [[rng.choice(plain[kind]).rstrip(",") for kind in kinds] for _ in range(rng.randrange(1, 9))]
+        if rng.random() < 0.3:
+            lines = [[f'"{cell}"' if cell and rng.random() < 0.5 else cell for cell in line] for line in lines]
         if rng.random() < 0.5:
             lines[rng.randrange(len(lines))][rng.randrange(len(kinds))] = rng.choice(odd)
         place = folder / f"{seed}.csv"
-        place.write_text("\n".join(map(",".join, lines)) + rng.choice(["", "\n", "\n\n"]), encoding="utf-8")
+        end = rng.choice(["\n", "\n", "\r\n"])
+        place.write_bytes((end.join(map(",".join, lines)) + rng.choice(["", end, end * 2])).encode())
         schema = t.Struct(tuple(t.Field(f"c{n}", kind) for n, kind in enumerate(kinds)))
         columns = tuple(Attribute(n + 1, f"c{n}", kind) for n, kind in enumerate(kinds))
-        options = (("header", rng.choice(["true", "false"])),)
+        options = (("header", rng.choice(["true", "false"])), ("escape", rng.choice(["\\", "\\", '"'])))
         file = File(0, place.as_uri(), place.stat().st_size, place.stat().st_mtime_ns // 1_000_000)
         record = Attribute(99, "record", t.LONG)
         leaf = Relation(0, "x", "csv", (file,), (*columns, record), schema, options=options, metadata=((99, RECORD),))
-        session = Session("", False, "UTC")
+        session = Session("", False, rng.choice(["UTC", "Europe/Berlin", "America/New_York"]))
         try:
             found = DuckExecutor(session).fetch(leaf)
         except NotExact:

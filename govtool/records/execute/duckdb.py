@@ -95,7 +95,7 @@ class DuckExecutor:
         self._views: set[tuple[str, Relation]] = set()
         self._calendars: dict[Any, list[str]] = {}
         self._kept: dict[str, int] = {}
-        self._csv = CsvFiles(dict(session.settings).get("spark.sql.columnNameOfCorruptRecord", "_corrupt_record"))
+        self._csv = CsvFiles(session)
 
     def skip(self, number: int) -> None:
         """Leave out the names of the first tables: they are there already."""
