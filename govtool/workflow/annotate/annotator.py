@@ -52,6 +52,7 @@ class Annotator:
         rules: The rule of each operator: ``operators.RULES``. They call the annotator for the operators below.
         circuit: Where nodes are put; it may have some already.
         origins: Where the origins of cells are put; None: they are not wanted.
+        noted: Called after each operator that is in no query around, with the circuit and its first block.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Annotator:
         rules: Rules,
         circuit: Circuit | None = None,
         origins: Origins | None = None,
+        noted: Callable[[Node, Circuit, int], None] | None = None,
     ) -> None:
         self.executor = executor
         self.ids = ids
@@ -70,6 +72,7 @@ class Annotator:
         self.circuit = circuit or Circuit()
         self.tables = TableStore(executor, ids)
         self.origins = origins
+        self._noted = noted
 
     def rows(self, node: Node, context: Context | None = None) -> Rows:
         """The annotated rows of a plan in the form of ``records.trace.normal``.
@@ -81,7 +84,11 @@ class Annotator:
         rule = self.rules.get(type(node))
         if rule is None:
             raise refused(f"the operator {type(node).__name__}")
-        return rule(self, node, context)
+        first = len(self.circuit.blocks)
+        rows = rule(self, node, context)
+        if self._noted is not None and context is None:
+            self._noted(node, self.circuit, first)
+        return rows
 
     def keep(self, rows: Rows) -> tuple[Rows, KeptTable]:
         """Rows evaluated once and numbered; ``table.number`` is the number."""

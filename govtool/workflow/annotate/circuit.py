@@ -21,6 +21,8 @@ from govtool.workflow.annotate.tables import KeptTable
 
 ZERO, ONE = 0, 1
 """The first two nodes of every circuit: 0 and 1."""
+FIRST_BLOCK = 2
+"""The position of the first block after those of the two constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +297,7 @@ class Circuit:
 
     def __iter__(self) -> Iterator[tuple[int, Block]]:
         """Blocks with their first nodes, inputs first; those of the two constants are left out."""
-        return iter(list(zip(self.starts, self.blocks, strict=True))[2:])
+        return iter(list(zip(self.starts, self.blocks, strict=True))[FIRST_BLOCK:])
 
     def place(self, node: int) -> tuple[Block, int]:
         """The block of a node, and its place there."""

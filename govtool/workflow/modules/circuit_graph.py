@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
@@ -13,6 +13,7 @@ from govtool.records.plan.tree import walk
 from govtool.records.plan.types import INTEGRAL, LONG, VOID
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.annotate.circuit import (
+    FIRST_BLOCK,
     NONE,
     ONE,
     Block,
@@ -31,6 +32,7 @@ from govtool.workflow.annotate.circuit import (
     ValueFunction,
 )
 from govtool.workflow.builder import GraphBuilder
+from govtool.workflow.modules.shared_operators import Edges, OperatorBlocks, Place, SharedNodes
 
 Resolve = Callable[[int, Array], Array]
 """Gives the graph nodes of a block of sources: its first circuit node, and places in the block."""
@@ -60,6 +62,8 @@ class CircuitWriter:
         invocation: The number of its invocation.
         invoked: The graph node of the invocation; what is there whatever goes is fed by it.
         resolve: Gives the nodes of sources.
+        shared: The nodes of other circuits of the invocation.
+        blocks: Which blocks are of operators that those circuits have, too.
         bags: Bags and the structs in them have nodes. Without, as in the paper, what reads a bag reads its rows.
     """
 
@@ -71,6 +75,8 @@ class CircuitWriter:
         invocation: int,
         invoked: int,
         resolve: Resolve,
+        shared: SharedNodes,
+        blocks: OperatorBlocks,
         *,
         bags: bool = True,
     ) -> None:
@@ -83,7 +89,12 @@ class CircuitWriter:
         self._places[ONE] = _ALWAYS
         self._arrivals: dict[int, int] = {}
         self._needed = np.zeros(circuit.size, bool)
+        self._shared = shared
+        self._blocks = blocks
+        self._place: Place | None = None
+        self._gates: dict[int, Place | None] = {}
         self._bags = bags
+        self._is_bag = np.zeros(circuit.size, bool)
         self._hidden = np.zeros(circuit.size, bool)
 
     def write(self, wanted: Array) -> Array:
@@ -103,9 +114,10 @@ class CircuitWriter:
             if mask.any():
                 for nodes in _inputs(block, mask):
                     self._need(nodes)
-        for start, block in self._circuit:
+        for number, (start, block) in enumerate(self._circuit, FIRST_BLOCK):
             chosen = np.flatnonzero(self._needed[start : start + block.count])
             if len(chosen) and not self._hidden[start]:
+                self._place = self._blocks.place(number)
                 self._write(start, block, chosen)
         return self._places
 
@@ -117,11 +129,12 @@ class CircuitWriter:
         for start, block in self._circuit:
             if not self._bags and _is_bag(block):
                 first, last = np.searchsorted(wanted, [start, start + block.count])
+                self._is_bag[start : start + block.count] = True
                 self._hidden[start : start + block.count] = first == last
 
     def _opened(self, inputs: Array, made: Array) -> tuple[Array, Array]:
-        """Edges into nodes, with the contents of bags in place of bags without nodes."""
-        closed = ~(self._hidden[inputs] & (inputs >= 0))
+        """What nodes read, with the contents of bags in place of bags."""
+        closed = ~(self._is_bag[inputs] & (inputs >= 0))
         if closed.all():
             return inputs, made
         inner = [(inputs[closed], made[closed])]
@@ -146,8 +159,8 @@ class CircuitWriter:
         elif isinstance(block, Monus):
             self._difference(start, block, chosen)
         elif isinstance(block, Guard):
-            made = self._made(start, chosen, "op", guard_label(block.function.expression), black_box=True)
-            self._compared(block.function, chosen, made)
+            label = guard_label(block.function.expression)
+            self._put(start, chosen, "op", label, self._compared(block.function, chosen), black_box=True)
         else:
             self._opaque_or_value(start, block, chosen)
 
@@ -156,37 +169,25 @@ class CircuitWriter:
             self._terms(start, block, chosen)
         elif isinstance(block, ValueFunction):
             values = _taken(block.table.read(block.result)[0], chosen)
-            made = self._made(
-                start,
-                chosen,
-                "val",
-                terms.function_label(function_name(block.expression)),
-                black_box=True,
-                values=values,
-            )
-            self._operands(block, chosen, made)
+            edges = [self._read(nodes[chosen]) for _, nodes in block.cells]
+            label = terms.function_label(function_name(block.expression))
+            self._put(start, chosen, "val", label, edges, black_box=True, values=values)
         elif isinstance(block, Box):
             table, column = block.result
-            made = self._made(
-                start,
-                chosen,
-                "val",
-                terms.function_label(block.label),
-                black_box=True,
-                values=_taken(table.read(column)[0], chosen),
-            )
-            self._edges(block.over[chosen], made)
+            edges = [self._read(block.over[chosen])]
             if block.cells is not None:
-                self._list_edges(block.cells, chosen, made)
-            self._gate(block.gate, made)
+                owners, places = block.cells.expanded(chosen)
+                edges.append(self._read(block.cells.nodes[places], owners))
+            edges += self._gate(block.gate, len(chosen))
+            values = _taken(table.read(column)[0], chosen)
+            self._put(start, chosen, "val", terms.function_label(block.label), edges, black_box=True, values=values)
         elif isinstance(block, LimitGuard):
-            made = self._made(start, chosen, "op", terms.function_label(block.label), black_box=True)
-            self._edges(block.over[chosen], made)
-            self._gate(block.gate, made)
-        elif isinstance(block, Gate):
-            made = self._made(start, chosen, "op", f"{terms.GATE} {block.what}", black_box=True)
-            self._edges(block.watched, np.repeat(made, len(block.watched)))
-            self._builder.edges(self._invoked, made)  # all that it watches may go; the gate stays
+            edges = [self._read(block.over[chosen]), *self._gate(block.gate, len(chosen))]
+            self._put(start, chosen, "op", terms.function_label(block.label), edges, black_box=True)
+        elif isinstance(block, Gate):  # all that it watches may go; the gate stays
+            edges = [self._read(block.watched, np.zeros(len(block.watched), np.int64)), self._invoking(np.array([0]))]
+            self._put(start, chosen, "op", f"{terms.GATE} {block.what}", edges, black_box=True)
+            self._gates[start] = self._place
 
     def _sum(self, start: int, block: Sum | Delta, chosen: Array) -> None:
         """A sum; a gate of it is one more operand, which is 0 until it opens."""
@@ -194,30 +195,29 @@ class CircuitWriter:
         sources = self._of(block.inputs.nodes[places])
         if block.gate == NONE:  # a sum of nothing is 0, which has no node
             chosen, owners, sources = _with_operands(chosen, owners, sources)
-        made = self._made(start, chosen, "op", terms.PLUS if isinstance(block, Sum) else terms.DELTA)
-        self._joined(sources, made[owners])
-        always = made[owners[sources == _ALWAYS]]
-        self._builder.edges(np.full(len(always), self._invoked), always)
+        edges = [_nodes_only(sources, owners), self._invoking(owners[sources == _ALWAYS])]
         if block.gate != NONE:
-            self._builder.edges(np.full(len(made), self._arrival(block.gate)), made)
+            edges.append((np.full(len(chosen), self._arrival(block.gate)), np.arange(len(chosen)), terms.PLAIN))
+        self._put(start, chosen, "op", terms.PLUS if isinstance(block, Sum) else terms.DELTA, edges)
 
     def _arrival(self, gate: int) -> int:
         """The tuples that a gate lets in: ``gate ⊖ invocation``, which is none until the gate is not certain."""
         if gate not in self._arrivals:
-            self._arrivals[gate] = made = int(self._builder.nodes("op", terms.MONUS, **self._own)[0])
-            self._edges(np.array([gate]), np.array([made]), terms.LEFT)
-            self._builder.edges(self._invoked, made, terms.RIGHT)
+            edges = [self._read(np.array([gate]), side=terms.LEFT), self._invoking(np.array([0]), terms.RIGHT)]
+            (made,), _ = self._made(self._gates.get(gate), "arrival", 1, "op", terms.MONUS, edges)
+            self._arrivals[gate] = int(made)
         return self._arrivals[gate]
 
     def _difference(self, start: int, block: Monus, chosen: Array) -> None:
         """``left ⊖ right``; without a left edge the left operand is 1."""
         chosen = chosen[self._of(block.left[chosen]) != _NO_GRAPH_NODE]
-        made = self._made(start, chosen, "op", terms.MONUS)
-        self._edges(block.left[chosen], made, terms.LEFT)
         right = self._of(block.right[chosen])
-        self._joined(right, made, terms.RIGHT)
-        always = made[right == _ALWAYS]
-        self._builder.edges(np.full(len(always), self._invoked), always, terms.RIGHT)
+        edges = [
+            self._read(block.left[chosen], side=terms.LEFT),
+            _nodes_only(right, np.arange(len(chosen)), terms.RIGHT),
+            self._invoking(np.flatnonzero(right == _ALWAYS), terms.RIGHT),
+        ]
+        self._put(start, chosen, "op", terms.MONUS, edges)
 
     def _product(self, start: int, block: Product, chosen: Array) -> None:
         """A product with 1 is its other factor, and needs no node; neither does one with 0."""
@@ -226,85 +226,122 @@ class CircuitWriter:
         alone = np.where(left == _ALWAYS, right, left)
         self._places[start + chosen] = np.where(is_none, _NO_GRAPH_NODE, alone)
         both = (left >= 0) & (right >= 0)
-        made = self._made(start, chosen[both], "op", terms.TIMES)
-        self._joined(left[both], made)
-        self._joined(right[both], made)
+        edges = [_nodes_only(side[both], np.arange(int(both.sum()))) for side in (left, right)]
+        self._put(start, chosen[both], "op", terms.TIMES, edges)
 
     def _terms(self, start: int, block: Terms, chosen: Array) -> None:
         label = _AGGREGATES.get(block.call.name) or terms.function_label(block.call.name)
         opaque = block.call.name not in _AGGREGATES or block.around is not None or block.gate != NONE
         table, column = block.result
         values = _taken(table.read(column)[0], chosen)
-        made = self._made(start, chosen, "val", label, black_box=opaque, values=values)
         owners, places = block.inputs.expanded(chosen)
         there = self._of(block.inputs.nodes[places]) != _NO_GRAPH_NODE
         owners, places = owners[there], places[there]
-        tensors = self._builder.nodes("val", terms.TENSOR, len(places), **self._own)
-        self._builder.edges(tensors, made[owners])
-        self._edges(block.inputs.nodes[places], tensors)
-        cells = np.full(len(places), NONE) if block.cells is None else block.cells[places]
-        self._edges(cells, tensors)
-        plain = cells == NONE
-        if plain.any():
-            constants = self._constants(block, block.rows[places][plain])
-            self._builder.edges(constants, tensors[plain])
+        edges = [(self._tensors(block, places), owners, terms.PLAIN)]
         if block.around is not None:
-            self._edges(block.around[chosen], made)
-        self._gate(block.gate, made)
+            edges.append(self._read(block.around[chosen]))
+        edges += self._gate(block.gate, len(chosen))
+        self._put(start, chosen, "val", label, edges, black_box=opaque, values=values)
 
-    def _constants(self, block: Terms, rows: Array) -> Array:
-        values: Any = np.ones(len(rows), np.int64)
-        if block.argument is not None:
-            values = _taken(block.table.read(block.argument)[0], rows)
-        return self._builder.nodes("val", terms.CONSTANT, len(rows), values=values, **self._own)
+    def _tensors(self, block: Terms, places: Array) -> Array:
+        """``t⊗v``; values that are no cells are constants, each of which has one reader."""
+        cells = np.full(len(places), NONE) if block.cells is None else block.cells[places]
+        edges = [self._read(block.inputs.nodes[places]), self._read(cells)]
+        plain = np.flatnonzero(cells == NONE)
+        constants: Any = np.ones(len(plain), np.int64)
+        if block.argument is not None and len(plain):
+            constants = _taken(block.table.read(block.argument)[0], block.rows[places[plain]])
+        tensors, fresh = self._made(
+            self._place, "term", len(places), "val", terms.TENSOR, edges, told_apart_by=(constants, plain)
+        )
+        is_new = np.isin(plain, fresh)
+        if is_new.any():
+            own = _taken(constants, np.flatnonzero(is_new))
+            made = self._builder.nodes("val", terms.CONSTANT, len(own), values=own, **self._own)
+            self._builder.edges(made, tensors[plain[is_new]])
+        return tensors
 
     # ---- nodes and edges --------------------------------------------------------------------------------------------
 
+    def _put(
+        self,
+        start: int,
+        chosen: Array,
+        kind: str,
+        label: str,
+        edges: Sequence[Edges],
+        *,
+        black_box: bool = False,
+        values: Any = None,
+    ) -> None:
+        """The nodes of a block."""
+        told = None if values is None else (values, np.arange(len(chosen)))
+        self._places[start + chosen], _ = self._made(
+            self._place, "", len(chosen), kind, label, edges, black_box=black_box, values=values, told_apart_by=told
+        )
+
     def _made(
-        self, start: int, chosen: Array, kind: str, label: str, *, black_box: bool = False, values: Any = None
-    ) -> Array:
-        made = self._builder.nodes(kind, label, len(chosen), black_box=black_box, values=values, **self._own)
-        self._places[start + chosen] = made
-        return made
+        self,
+        place: Place | None,
+        part: str,
+        count: int,
+        kind: str,
+        label: str,
+        edges: Sequence[Edges],
+        *,
+        black_box: bool = False,
+        values: Any = None,
+        told_apart_by: tuple[Any, Array] | None = None,
+    ) -> tuple[Array, Array]:
+        """Nodes with what they read, and the positions of those that no other circuit has drawn."""
+
+        def draw(fresh: Array) -> Array:
+            own = values if values is None or len(fresh) == count else _taken(values, fresh)
+            made = self._builder.nodes(kind, label, len(fresh), black_box=black_box, values=own, **self._own)
+            drawn = np.full(count, NONE)
+            drawn[fresh] = made
+            for sources, owners, side in edges:
+                is_new = drawn[owners] != NONE
+                self._builder.edges(sources[is_new], drawn[owners[is_new]], side)
+            return made
+
+        if place is None:
+            every = np.arange(count)
+            return draw(every), every
+        return self._shared.nodes((*place, part, label), count, edges, told_apart_by, draw)
 
     def _of(self, nodes: Array) -> Array:
         return np.where(nodes >= 0, self._places[nodes], _NO_GRAPH_NODE)
 
-    def _edges(self, inputs: Array, made: Array, side: int = terms.PLAIN) -> None:
-        inputs, made = self._opened(inputs, made)
-        self._joined(self._of(inputs), made, side)
+    def _read(self, inputs: Array, owners: Array | None = None, side: int = terms.PLAIN) -> Edges:
+        """Edges from circuit nodes; without owners each new node reads one of them."""
+        nodes, owners = self._opened(inputs, np.arange(len(inputs)) if owners is None else owners)
+        return _nodes_only(self._of(nodes), owners, side)
 
-    def _joined(self, sources: Array, made: Array, side: int = terms.PLAIN) -> None:
-        there = sources >= 0
-        self._builder.edges(sources[there], made[there], side)
+    def _invoking(self, owners: Array, side: int = terms.PLAIN) -> Edges:
+        """Edges from the node of the invocation."""
+        return np.full(len(owners), self._invoked), owners, side
 
-    def _list_edges(self, inputs: Inputs, chosen: Array, made: Array) -> None:
-        owners, places = inputs.expanded(chosen)
-        self._edges(inputs.nodes[places], made[owners])
+    def _gate(self, gate: int, count: int) -> list[Edges]:
+        return [] if gate == NONE else [self._read(np.full(count, gate))]
 
-    def _gate(self, gate: int, made: Array) -> None:
-        if gate != NONE:
-            self._edges(np.full(len(made), gate), made)
-
-    def _operands(self, function: ValueFunction, chosen: Array, made: Array) -> None:
-        for _, nodes in function.cells:
-            self._edges(nodes[chosen], made)
-
-    def _compared(self, condition: ValueFunction, chosen: Array, made: Array) -> None:
+    def _compared(self, condition: ValueFunction, chosen: Array) -> list[Edges]:
         """The operands of a comparison. One that is computed in it gets a node: what it is made of is not compared."""
+        edges = []
         for side, operand in zip((terms.LEFT, terms.RIGHT), _sides(condition.expression), strict=True):
             read = {term.id for term in walk(operand) if isinstance(term, Attribute)}
             cells = [nodes[chosen] for column, nodes in condition.cells if column in read]
             if is_copied(operand):
-                for nodes in cells:
-                    self._edges(nodes, made, side)
+                edges += [self._read(nodes, side=side) for nodes in cells]
             elif cells:
                 label = terms.function_label(function_name(operand))
-                there = np.any([nodes != NONE for nodes in cells], axis=0)
-                computed = self._builder.nodes("val", label, int(there.sum()), black_box=True, **self._own)
-                for nodes in cells:
-                    self._edges(nodes[there], computed)
-                self._builder.edges(computed, made[there], side)
+                there = np.flatnonzero(np.any([nodes != NONE for nodes in cells], axis=0))
+                inner = [self._read(nodes[there]) for nodes in cells]
+                computed, _ = self._made(
+                    self._place, f"operand {side}", len(there), "val", label, inner, black_box=True
+                )
+                edges.append((computed, there, side))
+        return edges
 
 
 def _inputs(block: Block, mask: Array) -> list[Array]:
@@ -362,9 +399,16 @@ def _of_lists(inputs: Inputs, mask: Array) -> tuple[Array, Array]:
     return inputs.nodes[places], places
 
 
+def _nodes_only(sources: Array, owners: Array, side: int = terms.PLAIN) -> Edges:
+    there = sources >= 0
+    return sources[there], owners[there], side
+
+
 def _taken(column: Any, rows: Array) -> Any:
     import pyarrow as pa
 
+    if isinstance(column, np.ndarray):
+        return column[rows]
     return column.take(pa.array(rows, pa.int64()))
 
 

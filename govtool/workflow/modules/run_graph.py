@@ -8,8 +8,8 @@ fine-grained provenance, section 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
@@ -21,7 +21,7 @@ from govtool.records.plan.expressions import Named
 from govtool.records.plan.nodes import Plan, Project, Write, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
-from govtool.records.trace.normal import normalized, spare_ids
+from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.redaction import clean_failure
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.annotate.annotator import Annotator
@@ -40,6 +40,7 @@ from govtool.workflow.modules.run_tuples import (
     RunFiles,
     RunGraph,
 )
+from govtool.workflow.modules.shared_operators import OperatorBlocks, SharedNodes, SharedOperators
 from govtool.workflow.modules.written_rows import matched, python_rows
 
 StateNodes = Literal["read", "all"]
@@ -98,6 +99,7 @@ class _RunBuilder:
             own.state[path] = state = own.lazy(known)
             if self._state_nodes == "all":
                 own.state_nodes(state, "", np.arange(len(known.nodes) - known.candidates))
+        own.read_plans([path for *_, path in (*invocation.outputs, *invocation.new_state)])
         for name, path in invocation.outputs:
             made = own.output(path)
             self._made[(invocation.execution, invocation.node, name)] = made
@@ -141,6 +143,10 @@ class _Invocation:
         self.state: dict[str, LazyState] = {}
         self.node = int(run.graph.nodes("m", invocation.module, **self.own)[0])
         self._producers: dict[int, int] = {}
+        self._plans: dict[str, _WritePlan] = {}
+        self._reasons: dict[str, str] = {}
+        self._operators = SharedOperators([])
+        self._shared = SharedNodes()
 
     def rows(self, relation: BoundaryRelation) -> RelationRows:
         """The rows of a relation."""
@@ -207,17 +213,32 @@ class _Invocation:
         coming = known.get(tuples.coming, tuples.coming)
         return replace(tuples, nodes=np.array(nodes, np.int64), cells=cells, coming=coming)
 
+    def read_plans(self, paths: Sequence[str]) -> None:
+        """Read the plans of the relations that the invocation made."""
+        for path in paths:
+            if path in self.inputs:
+                continue
+            plan = self.run.files.plan(path)
+            if plan is None:
+                self._reasons[path] = self.run.files.reason(path)
+                continue
+            try:
+                self._plans[path] = _WritePlan.of(plan)
+            except UsageError as error:
+                self._reasons[path] = clean_failure(error)
+        self._operators = SharedOperators([(each.rows, each.first_spare) for each in self._plans.values()])
+
     def inner(self, path: str) -> RelationTuples:
         """The tuples of a relation that the invocation made, as nodes within it."""
         if path in self.inputs:  # handed on as it came
             return self.inputs[path]
         relation = self.run.relations[path]
-        plan = self.run.files.plan(path)
-        reason = "" if plan is not None else self.run.files.reason(path)
-        for executor in self.run.files.executors(plan) if plan is not None else ():
-            assert plan is not None
+        written = self._plans.get(path)
+        reason = self._reasons.get(path, "")
+        for executor in self.run.files.executors(written.plan) if written is not None else ():
+            assert written is not None
             try:
-                return self._annotated(relation, plan, executor)
+                return self._annotated(relation, written, executor)
             except Exception as error:
                 if not is_refusal(error):
                     raise
@@ -243,15 +264,15 @@ class _Invocation:
 
     # ---- annotation -------------------------------------------------------------------------------------------------
 
-    def _annotated(self, relation: BoundaryRelation, plan: Plan, executor: Executor) -> RelationTuples:
-        root = plan.root
-        if not isinstance(root, Write):
-            raise UsageError("the plan writes nothing")
-        ids = spare_ids(root.child)
+    def _annotated(self, relation: BoundaryRelation, written: _WritePlan, executor: Executor) -> RelationTuples:
+        root = written.write
         leaves = PlanLeaves(self)
         rules = DRAWN if self.run.pig_nodes else RULES
-        annotator = Annotator(executor, ids, lambda leaf: leaves.rows(annotator, leaf), rules)
-        rows = annotator.rows(normalized(titled(root, ids.named), ids))
+        blocks = OperatorBlocks(self._operators)
+        annotator = Annotator(
+            executor, written.ids, lambda leaf: leaves.rows(annotator, leaf), rules, noted=blocks.note
+        )
+        rows = annotator.rows(written.rows)
         rows, table = annotator.keep(rows)
         annotation, times = table.ids(rows.annotation, rows.times)
         cell_columns = {
@@ -274,6 +295,8 @@ class _Invocation:
             self.invocation.number,
             self.node,
             leaves.resolve,
+            self._shared,
+            blocks,
             bags=not self.run.pig_nodes,
         )
         places = writer.write(np.concatenate(wanted))
@@ -312,6 +335,39 @@ class _Invocation:
 
     def _produced(self, nodes: Array, producers: Array) -> None:
         self._producers.update(zip(nodes.tolist(), producers.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _WritePlan:
+    """The plan of a write.
+
+    Attributes:
+        plan: The plan.
+        write: Its root.
+        rows: The rows of the write, in the form that annotating reads.
+        ids: Ids that it does not use.
+        first_spare: From here on ids are not those of the program.
+    """
+
+    plan: Plan
+    write: Write
+    rows: Node
+    ids: Ids
+    first_spare: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> _WritePlan:
+        """Read a plan.
+
+        Raises:
+            UsageError: It writes nothing, or has more operators than can be traced.
+        """
+        root = plan.root
+        if not isinstance(root, Write):
+            raise UsageError("the plan writes nothing")
+        ids = spare_ids(root.child)
+        first = next(ids.numbers)
+        return cls(plan, root, normalized(titled(root, ids.named), ids), ids, first)
 
 
 def is_refusal(error: Exception) -> bool:

@@ -557,8 +557,8 @@ def _shares(case: Case, folder: Path, report: Counter[str]) -> Any:
                 yield f"{name} of {row.key}: {own} instead of {wanted}"
 
 
-def in_duckdb(case: Case, kept: Iterable[str]) -> Counter[Any]:
-    """The rows that DuckDB gives over some records."""
+def in_duckdb(case: Case, kept: Iterable[str], report: Counter[str]) -> Counter[Any]:
+    """The rows that DuckDB gives over some records; those of the reference, and counted, where it cannot run the query."""
     import duckdb
 
     data = only(case.data, kept)
@@ -571,7 +571,11 @@ def in_duckdb(case: Case, kept: Iterable[str]) -> Counter[Any]:
             }
             connection.register(f"_{name}", pa.table(cells))
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM _{name}")
-        return bag_of(connection.execute(DuckSql().text(case.plan)).fetchall())
+        try:
+            return bag_of(connection.execute(DuckSql().text(case.plan)).fetchall())
+        except duckdb.NotImplementedException as error:  # some correlated subqueries
+            report[f"not run by DuckDB: {error}"] += 1
+            return bag_of(bag(case.plan, data))
 
 
 def _has_sets(plan: Any) -> bool:
@@ -585,8 +589,9 @@ def _worlds_in_duckdb(case: Case, folder: Path, report: Counter[str]) -> Any:
     rng = random.Random(case.seed + 5)
     for mask in {len(case.worlds) - 1, *(rng.randrange(len(case.worlds)) for _ in range(4))}:
         kept = case._kept(mask)
-        if in_duckdb(case, kept) != case.worlds[mask]:
-            yield f"the reference is wrong with {kept}: {case.worlds[mask]} not {in_duckdb(case, kept)}"
+        found = in_duckdb(case, kept, report)
+        if found != case.worlds[mask]:
+            yield f"the reference is wrong with {kept}: {case.worlds[mask]} not {found}"
 
 
 def _deletions(case: Case, folder: Path, report: Counter[str]) -> Any:
@@ -597,7 +602,7 @@ def _deletions(case: Case, folder: Path, report: Counter[str]) -> Any:
         if not gone:
             continue
         reference = bag_of(bag(case.plan, without(case.data, gone)))
-        expected = reference if _has_sets(case.plan) else in_duckdb(case, set(every) - set(gone))
+        expected = reference if _has_sets(case.plan) else in_duckdb(case, set(every) - set(gone), report)
         for mode in ("propagate", "auto", "replay"):
             answer = govtool.whatif_delete(case.sql, folder, gone, mode=mode)
             rows, gains, is_open = answer.result.rows, answer.result.gains, answer.result.gains_possible

@@ -186,6 +186,7 @@ def module_of(rng, name, inputs, state, outputs):
     @govtool.module(name, inputs, state, outputs)
     def call(*frames):
         own = random.Random(seed)
+        shares = random.Random(seed).random() < 0.4
         made = {}
         for number, relation in enumerate((*outputs, *state)):
             if relation in state and own.random() < 0.2:
@@ -197,8 +198,11 @@ def module_of(rng, name, inputs, state, outputs):
                 plan[0]
             ):  # what reads it, as windows do, needs a row of the reference for each of its rows
                 plan = plans.relation(depth)
-            if relation in state:  # what was there, and what is new
+            if relation in state:  # what was there, and what is new; or what was sent, whose operators it shares
                 before = frames[len(inputs) + state.index(relation)][0]
+                if shares:
+                    made[relation] = algebra.Union(made[outputs[0]][0], before), None
+                    continue
                 both = algebra.Union(before, plan[0])
                 plan = (both if own.random() < 0.5 else plan[0]), None
             made[relation] = plan

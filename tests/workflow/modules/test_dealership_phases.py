@@ -1,7 +1,7 @@
 """Both phases of the paper's dealership, over modules and state, node by node.
 
-Nodes are written down from the rules of the specification. What two relations of one invocation have in common is
-drawn for each of them: a write has a plan of its own.
+Nodes are written down from the rules of the specification. A dealer's bid is in two relations, what it sends and what
+it keeps: its statements are drawn once.
 """
 
 from __future__ import annotations
@@ -128,8 +128,7 @@ def expected():
         cars = [g.node("s", "·", record, own) for record in records[dealer]]
         bid, amount = bid_nodes(g, received, cars, dealer)
         bids[dealer] = g.node("o", "·", bid, own), g.node("o", "value", amount, value=PRICE[dealer])
-        kept, kept_amount = bid_nodes(g, received, cars, dealer)
-        offers[dealer] = g.node("op", "+", kept), kept_amount
+        offers[dealer] = g.node("op", "+", bid), amount
 
     own = g.call("M_agg", 1)
     received = [
