@@ -2,8 +2,8 @@
 
 A tree takes some hundred times the memory of its text, and a batch has to know all its statements before it can walk
 the first. So trees are kept up to a bound; of what comes after that, only the head stays, with the relation that it
-defines, and the statement is parsed again when it is walked. Warehouses written by hand stay below the bound; dumps do
-not. Where there are many trees, each is freed after the last walk of its statement (``Batch.let_go``).
+defines, and the statement is parsed again when it is walked. Most warehouses stay below the bound; the largest, and
+dumps, do not. Where there are many trees, each is freed after the last walk of its statement (``Batch.let_go``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.syntax.lexer import Lexer, lexer
 from govtool.capture.sql.walk.relation import into_of
 
-ROOM = 8_000_000
-"""Characters of SQL whose trees are held; they take about 400 MB."""
+ROOM = 3_000_000
+"""Characters of SQL whose trees are held; they take about 150 MB."""
 
 MANY = 1_000_000
 """Characters of SQL whose trees are not worth the time that it takes to free them one by one."""
