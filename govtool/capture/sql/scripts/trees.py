@@ -37,7 +37,7 @@ _LEAVES: Final = (exp.Identifier, exp.Literal)
 class TreeCache:
     """The room for the trees of one batch."""
 
-    __slots__ = ("_garbage", "held", "requests", "room")
+    __slots__ = ("_garbage", "_released", "held", "requests", "room")
 
     def __init__(self, room: int | None = None) -> None:
         self.room = ROOM if room is None else room
@@ -45,6 +45,18 @@ class TreeCache:
         self.requests: list[int] = []
         """The sizes of the texts, in order."""
         self._garbage = ParserGarbage()
+        self._released = 0
+        """Characters of ``held`` whose trees were freed after their walks."""
+
+    def released(self, size: int) -> None:
+        """A tree was freed after its walk."""
+        self._released += size
+
+    def takes_again(self, size: int) -> bool:
+        """Return whether trees that were freed left room for one that was parsed again and is walked once more."""
+        fits = self.held - self._released + size <= self.room
+        self._released -= size if fits else 0
+        return fits
 
     def takes(self, size: int) -> bool:
         """Return whether there is room for the tree of a text of ``size`` characters; if so it is taken."""
