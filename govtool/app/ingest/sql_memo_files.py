@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,19 +94,30 @@ def save_earlier(file: Path, earlier: EarlierIngest) -> None:
         facts = {name: [_fact_value(fact) for fact in found] for name, found in earlier.facts.items()}
         head = [earlier.memos.guard, list(scripts), dict(earlier.places), facts, dict(earlier.yields), earlier.how]
         lines = [json.dumps(head, separators=(",", ":")), *(memo.to_text() for memo in scripts.values())]
-        body = "\n".join(lines).encode("ascii")
-    if len(body) > MAX_BYTES:
+    digest, size = hashlib.sha256(), 0
+    for data in _encoded(lines):
+        digest.update(data)
+        size += len(data)
+    if size > MAX_BYTES:
         return
     building = file.parent / f".{uuid.uuid4().hex}"
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         building.touch(mode=0o600, exist_ok=False)
-        building.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        with building.open("wb") as out:
+            out.write(digest.hexdigest().encode() + b"\n")
+            out.writelines(_encoded(lines))
         building.replace(file)
         _evict(file)
     except OSError:
         with contextlib.suppress(OSError):
             building.unlink(missing_ok=True)
+
+
+def _encoded(lines: Sequence[str]) -> Iterator[bytes]:
+    """Lines one by one: all of them at once take as much memory again, some 20 MB for 4,000 files."""
+    for number, line in enumerate(lines):
+        yield (f"\n{line}" if number else line).encode("ascii")
 
 
 def _fact_value(fact: Fact) -> list[str | None]:

@@ -94,15 +94,9 @@ class PartMaker:
         scripts = batch.scripts
         self.read_names = {name for script in scripts for s in script.statements for w in s.writes for name in w.reads}
         self._batch = batch
-        self._renamed: dict[str, str] | None = None
-        self._emitter = Emitter(batch, options.namespace, lambda statement, write: _evidence(statement, write, options))
-
-    @property
-    def renamed(self) -> dict[str, str]:
+        self.renamed = renamed_tables(scripts)
         """The tables that scripts of the batch rename."""
-        if self._renamed is None:
-            self._renamed = renamed_tables(self._batch.scripts)
-        return self._renamed
+        self._emitter = Emitter(batch, options.namespace, lambda statement, write: _evidence(statement, write, options))
 
     def hint(self, name: str) -> str:
         """Return what notes add about a name in the supplied schema."""
@@ -303,12 +297,13 @@ def _duplicates(parts: Sequence[ScriptPart]) -> list[Diagnostic]:
         if part.file not in logs:
             for target, line in part.defined:
                 files.setdefault(target, {}).setdefault(part.file, line)
+    left_open = {target for part in parts for target in part.left_open}
     notes = []
     for target, definers in sorted(files.items()):
         if len(definers) > 1:
             where = ", ".join(sorted(definers))
-            is_open = any(target in part.left_open for part in parts)
-            hint = "; its schema has no value and may be another one in each: give --var NAME=VALUE" if is_open else ""
+            unset = "; its schema has no value and may be another one in each: give --var NAME=VALUE"
+            hint = unset if target in left_open else ""
             for file, line in sorted(definers.items()):
                 text = f"{target} is defined by {len(definers)} files, and all are kept: {where}{hint}"
                 notes.append(Diagnostic("duplicate-definition", "info", text, file, line, None, target))

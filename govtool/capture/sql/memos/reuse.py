@@ -82,6 +82,7 @@ class MemoExtraction:
     kept: frozenset[str]
     """The files of which the memos stood for the scripts."""
     memos: Memos
+    """Those that were made now as text alone."""
 
 
 def extract_with_memos(
@@ -411,7 +412,8 @@ class _Attempt:
                 part = maker.part(script)
                 part.read = self._notes.get(script.file, [])
                 if has_memo(script, part):
-                    memos[script.file] = memo_of(script, part, maker)
+                    memos[script.file] = memo_of(script, part, maker).as_text()
+                _forget_walks(script)
             parts.append(part)
             stages.described(len(parts), len(self._batch.scripts), part.counts["opaque"])
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
@@ -420,6 +422,12 @@ class _Attempt:
 def _view(base: str, columns: list[list[str]], is_open: bool, reads: list[str], selects: bool) -> ViewBase:
     pairs = [(str(name), str(column)) for name, column in columns]
     return ViewBase(str(base), tuple(pairs), bool(is_open), tuple(reads), bool(selects))
+
+
+def _forget_walks(script: ScriptState) -> None:
+    """Free what the walks of a script found: it is in its part and its memo, and these of all scripts are much."""
+    for statement in script.statements:
+        statement.writes, statement.infos, statement.outcomes, statement.ambiguous = [], {}, None, {}
 
 
 def _become(statement: StatementState, parsed: StatementState, script: ScriptState) -> StatementState:

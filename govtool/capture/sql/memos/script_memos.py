@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlglot import exp
@@ -91,6 +91,10 @@ class ScriptMemo:
             DerivationOutline(target, kind, tuple(columns), int(edges))
             for target, kind, columns, edges in self.outlined
         ]
+
+    def as_text(self) -> ScriptMemo:
+        """The same as text alone, in a fifth of the memory: for ``to_text``, and nothing else."""
+        return replace(self, statements=(), part=None, outlined=None, text=self.to_text())
 
     def to_text(self) -> str:
         """As one line of JSON, in ASCII."""

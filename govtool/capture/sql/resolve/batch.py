@@ -111,6 +111,7 @@ class Batch(Tables):
         for write in statement.writes:  # these hold the nodes that decide about rows, for the sake of places
             write.rows, write.steering = dict.fromkeys(write.rows), dict.fromkeys(write.steering)
         release(tree)
+        self.tree_cache.released(len(statement.parsed.text))
 
     def _begin_tape(self) -> None:
         """Record what the walk that begins looks at."""
@@ -159,13 +160,16 @@ class Batch(Tables):
         return alike
 
     def _walk_evicted(self, statement: StatementState) -> None:
-        tree = parse_again(statement.parsed, statement.script.dialect)
+        tree, size = parse_again(statement.parsed, statement.script.dialect), len(statement.parsed.text)
         try:
             self._walk(statement, tree)
         finally:
-            if tree is not None:
+            if tree is not None and statement.unsettled and self.tree_cache.takes_again(size):
+                statement.tree = tree
+                statement.parsed = statement.parsed._replace(tree=tree, evicted=False)
+            elif tree is not None:
                 release(tree)
-            self.tree_cache.parsed(len(statement.parsed.text))
+            self.tree_cache.parsed(size)
 
     def _walk(self, statement: StatementState, tree: exp.Expr | None) -> None:
         if tree is None:

@@ -2,8 +2,8 @@
 
 A tree takes some hundred times the memory of its text, and a batch has to know all its statements before it can walk
 the first. So trees are kept up to a bound; of what comes after that, only the head stays, with the relation that it
-defines, and the statement is parsed again when it is walked. Warehouses written by hand stay below the bound; dumps do
-not. Where there are many trees, each is freed after the last walk of its statement (``Batch.let_go``).
+defines, and the statement is parsed again when it is walked. Most warehouses stay below the bound; the largest, and
+dumps, do not. Where there are many trees, each is freed after the last walk of its statement (``Batch.let_go``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.syntax.lexer import Lexer, lexer
 from govtool.capture.sql.walk.relation import into_of
 
-ROOM = 8_000_000
-"""Characters of SQL whose trees are held; they take about 400 MB."""
+ROOM = 3_000_000
+"""Characters of SQL whose trees are held; they take about 150 MB."""
 
 MANY = 1_000_000
 """Characters of SQL whose trees are not worth the time that it takes to free them one by one."""
@@ -37,7 +37,7 @@ _LEAVES: Final = (exp.Identifier, exp.Literal)
 class TreeCache:
     """The room for the trees of one batch."""
 
-    __slots__ = ("_garbage", "held", "requests", "room")
+    __slots__ = ("_garbage", "_released", "held", "requests", "room")
 
     def __init__(self, room: int | None = None) -> None:
         self.room = ROOM if room is None else room
@@ -45,6 +45,18 @@ class TreeCache:
         self.requests: list[int] = []
         """The sizes of the texts, in order."""
         self._garbage = ParserGarbage()
+        self._released = 0
+        """Characters of ``held`` whose trees were freed after their walks."""
+
+    def released(self, size: int) -> None:
+        """A tree was freed after its walk."""
+        self._released += size
+
+    def takes_again(self, size: int) -> bool:
+        """Return whether trees that were freed left room for one that was parsed again and is walked once more."""
+        fits = self.held - self._released + size <= self.room
+        self._released -= size if fits else 0
+        return fits
 
     def takes(self, size: int) -> bool:
         """Return whether there is room for the tree of a text of ``size`` characters; if so it is taken."""
