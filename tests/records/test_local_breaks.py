@@ -11,7 +11,7 @@ import pytest
 
 import govtool
 from govtool.cli.main import main
-from govtool.records.plan.expressions import AggregateCall, Call, Opaque
+from govtool.records.plan.expressions import AggregateCall, Call, Opaque, Udf, UdfReference
 from govtool.records.plan.nodes import Break, Plan, Project, outputs
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
 from govtool.records.trace.ties import TieCheck
@@ -346,3 +346,29 @@ def test_a_replay_leaves_out_cells_that_only_show_and_refuses_other_breaks(trace
     assert main([*replayed, "--format", "json"]) == 3
     answer = json.loads(capsys.readouterr().out)
     assert (answer["columns"], answer["gone"]["count"], answer["changed"]["count"]) == (["land", "n"], 1, 1)
+
+
+def called(node: Node) -> Node:
+    """What was upper() is a function of the user's."""
+
+    def term(each: Term) -> Term:
+        if isinstance(each, Call) and each.name == "upper":
+            return Udf(UdfReference("__main__", "shout", "0" * 64, "python"), each.arguments, each.type)
+        return each
+
+    return node.replaced(terms=tuple(rewrite(each, term) for each in node.terms()))
+
+
+@pytest.mark.parametrize("direction", ["back", "forward"])
+def test_a_function_that_no_answer_needs_starts_no_spark(traced, monkeypatch, direction):
+    monkeypatch.setattr("govtool.records.execute.functions.find", lambda *_: str.upper)
+    monkeypatch.setattr("govtool.app.records.engines.local_spark", lambda **_: pytest.fail("Spark was started"))
+    sql = "SELECT land, max(upper(user)) AS last, count(*) AS n FROM views JOIN users ON user = name GROUP BY land"
+    words = (
+        ("back", "out", "--where", "n = 2")
+        if direction == "back"
+        else ("forward", "users", "--where", "true", "--run", "app-2/0")
+    )
+    code, answer = traced(sql, called, *words)
+    places = answer["inputs" if direction == "back" else "outputs"]
+    assert (code, answer["engine"], {each["exactness"] for each in places}) == (0, "DuckDB", {"exact"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from govtool.app.records.opened import without_lost_functions
-from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf, UdfReference
+from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, ScalarSubquery, Udf, UdfReference
 from govtool.records.plan.nodes import LocalRows, Project
-from govtool.records.plan.tree import walk
+from govtool.records.plan.tree import walk, walk_nodes
 from govtool.records.plan.types import LONG
 from govtool.spark.live.records.function_source import source_digest
 
@@ -114,3 +114,10 @@ def test_a_helper_within_a_comprehension_counts(tmp_path):
 def test_a_plan_without_functions_looks_at_no_file(monkeypatch):
     monkeypatch.setattr("govtool.app.records.opened.own_files", lambda _: pytest.fail("files were looked at"))
     assert without_lost_functions(ROWS) is ROWS
+
+
+def test_a_function_of_a_subquery_is_lost_too():
+    found = without_lost_functions(Project(ROWS, (Named(ScalarSubquery(plan("0" * 64), LONG), 3, "s"),)))
+    terms = [term for node in walk_nodes(found) for term in walk(node)]
+    assert not [term for term in terms if isinstance(term, Udf)]
+    assert [term for term in terms if isinstance(term, Opaque)]

@@ -4,7 +4,8 @@
 :mod:`keys <govtool.app.erasure.keys>` resolves the subject and the columns that hold its key, and
 :mod:`search <govtool.app.erasure.search>` finds its rows.
 :mod:`corrections <govtool.app.erasure.corrections>` is a plan over corrected inputs,
-:mod:`step <govtool.app.erasure.step>` evaluates it, :mod:`decided <govtool.app.erasure.decided>` judges its certainty.
+:mod:`step <govtool.app.erasure.step>` evaluates it,
+:mod:`decided <govtool.records.replay.decided>` judges its certainty.
 :mod:`driver <govtool.app.erasure.driver>` tells what passed through the driver,
 :mod:`plan <govtool.app.erasure.row_plan>` goes through the chain, and
 :mod:`found <govtool.app.erasure.found>` has its results.

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.erasure.corrections import Corrections, same_names
-from govtool.app.erasure.decided import undecided
 from govtool.app.erasure.deltas import DatasetDelta, Drops, in_schema
 from govtool.app.erasure.keys import Wanted, meets_any
 from govtool.errors import EngineError, EvidenceError
@@ -20,6 +19,7 @@ from govtool.records.plan.nodes import Distinct, Filter, Join, Limit, Project, R
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.replay.compare import MAX_DIFFERENT, whole_plan
+from govtool.records.replay.decided import undecided
 from govtool.records.replay.reach import ReplayReach, reach
 from govtool.records.trace.back import count_rows
 from govtool.records.trace.computed import computed

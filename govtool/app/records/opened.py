@@ -20,7 +20,7 @@ from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_files
 from govtool.records.lineage import DUPLICATES, Lineage
-from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf, WindowCall
+from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf, UdfReference, WindowCall
 from govtool.records.plan.nodes import (
     Deduplicate,
     Distinct,
@@ -31,12 +31,14 @@ from govtool.records.plan.nodes import (
     Plan,
     Project,
     Relation,
+    Repartition,
     Tail,
     Window,
     Write,
     outputs,
 )
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.subqueries import everywhere
+from govtool.records.plan.tree import Node, Term, rewrite, walk, walk_nodes
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.recordset import RecordSet
 from govtool.records.split_plans import readable, relation_of
@@ -367,20 +369,30 @@ def _over_unchanged_files(
 def _untouched(
     plan: Plan, executor: ExecutorChain, chosen_by: str, facts: dict[str, Any]
 ) -> tuple[Node, Lineage] | None:
-    """A plan whose choosing cells are blank, where these decide no rows and a condition on the output reads none.
+    """A plan whose choosing cells and calls of functions are blank, where a condition on the output reads none of them.
 
-    Its rows and their traces are the run's, whatever the run chose. None where that is not so, and where there are no
-    such cells.
+    Its rows and their traces are the run's, whatever the run chose. None where such cells decide rows, and where there
+    are none.
     """
-    root = titled(settled(plan.root, plan.session))
+    functions = dict.fromkeys(_functions(plan.root), "a function of the user's is not called")
+    root = titled(settled(_without_functions(plan.root, functions), plan.session))
     has_chosen = any(isinstance(term, ChosenCell) for node in walk_nodes(root) for term in walk(node))
-    if not has_chosen or _chooses_rows(root) or has_breaks(settled(plan.root, plan.session, never_tied)):
+    if not (has_chosen or functions) or _chooses_rows(root):
+        return None
+    if has_breaks(settled(plan.root, plan.session, never_tied)):
         return None
     lineage = Lineage.in_part(root, executor, **facts)
     condition = bound_condition(chosen_by, lineage.stage.segment.visible, executor)
     if reads([condition]) & (lineage.blank | lineage.rounded) or depends_on_order(condition, lineage.lists):
         return None
-    return None if lineage.looseness is not None else (root, lineage)
+    if lineage.looseness is not None or (functions and _has_doubts(lineage)):
+        return None
+    return root, lineage
+
+
+def _has_doubts(lineage: Lineage) -> bool:
+    """Return whether rows are marked as not certain: see ``loosen``."""
+    return any(isinstance(node, Repartition) for stage in lineage.stages() for node in walk_nodes(stage.segment.node))
 
 
 def _chooses_rows(root: Node) -> bool:
@@ -428,21 +440,28 @@ def without_lost_functions(root: Node) -> Node:
     """A plan whose functions are all at hand: a call of one that is gone, or was changed, is an opaque cell."""
     from govtool.records.execute.functions import find, lost_reason
 
-    used = {term.reference for node in walk_nodes(root) for term in walk(node) if isinstance(term, Udf)}
+    used = _functions(root)
     files = own_files(Path.cwd()) if used else []
     lost = {reference: lost_reason(reference, files) for reference in used if find(reference, files) is None}
     if not lost:
         return root
 
+    return _without_functions(root, lost)
+
+
+def _functions(root: Node) -> set[UdfReference]:
+    return {term.reference for node in walk_nodes(root) for term in walk(node) if isinstance(term, Udf)}
+
+
+def _without_functions(root: Node, reasons: Mapping[UdfReference, str]) -> Node:
+    """A plan whose calls of some functions are opaque, those of its subqueries included."""
+
     def replaced(term: Term) -> Term:
-        if not isinstance(term, Udf) or term.reference not in lost:
+        if not isinstance(term, Udf) or term.reference not in reasons:
             return term
-        return Opaque(lost[term.reference], term.arguments, term.type, term.aggregate)
+        return Opaque(reasons[term.reference], term.arguments, term.type, term.aggregate)
 
-    def blanked(node: Node) -> Node:
-        return node.replaced(terms=tuple(rewrite(term, replaced) for term in node.terms()))
-
-    return rewrite_nodes(root, blanked)
+    return everywhere(root, lambda node: node.replaced(terms=tuple(rewrite(term, replaced) for term in node.terms())))
 
 
 def titled(root: Node) -> Node:

@@ -1,8 +1,9 @@
 """``whatif delete --run``: what a deletion of records makes of the rows that a workflow run wrote.
 
 ``propagate`` decides by the annotations alone, over all modules. ``replay`` calls the recorded invocations again
-without the records. ``auto`` propagates, and calls again only what the relations that were left open hang on; where
-propagation is certain of a relation between modules, its rows are taken from there.
+without the records; of a program, it evaluates the recorded plans. ``auto`` propagates, and calls again only what the
+relations that were left open hang on; where propagation is certain of a relation between modules, its rows are taken
+from there.
 """
 
 from __future__ import annotations
@@ -42,9 +43,11 @@ from govtool.workflow.why import QueryProvenance
 
 if TYPE_CHECKING:
     from govtool.app.workflow_runs.opened import OpenedRun
+    from govtool.app.workflow_runs.programs.again import ProgramReplayer
     from govtool.app.workflow_runs.without_records import RunReplayer
     from govtool.model.workflow_run import BoundaryRelation
     from govtool.workflow.modules.run_circuit import RunCircuit
+    from govtool.workflow.modules.run_tuples import RelationRows
     from govtool.workflow.modules.workflow import Workflow
 
 MODES = ("auto", "propagate", "replay")
@@ -260,18 +263,16 @@ class _Deletions:
     # ---- replay -----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _replayer(self) -> RunReplayer:
+    def _replayer(self) -> RunReplayer | ProgramReplayer:
         from govtool.app.workflow_runs.frames import BoundaryFrames
         from govtool.app.workflow_runs.run import spark_session
         from govtool.app.workflow_runs.source import checked_schedule, find_program
         from govtool.app.workflow_runs.without_records import RunReplayer
 
         if not self.opened.has_modules:
-            raise UsageError(
-                f"run {self.opened.run.id} is of a program, not of modules: it is not run again here",
-                code="usage.program",
-                hint="--mode propagate; or run the program on inputs without the records",
-            )
+            from govtool.app.workflow_runs.programs.again import ProgramReplayer
+
+            return ProgramReplayer(self.opened.run, self.opened.files)
         program = find_program(self.opened.run, self.request.program, Path.cwd())
         if not program.is_same:
             self.notes.append("the program that was run again is not known to be that of the run")
@@ -325,13 +326,22 @@ class _Deletions:
         if path in again.failed:
             return deletion
         run, files = self.opened.run, self.opened.files
-        recorded = files.rows(run.relations[path])
-        after = list(files.rows(again.relations[path]).values) if path in again.relations else list(recorded.values)
         found = self._provenance(path)
+        names = [column.name for column in found.query.columns]
+        recorded = _in_order(files.rows(run.relations[path]), names)
+        after = _in_order(files.rows(again.relations[path]), names) if path in again.relations else recorded
         computed = [at for at, column in enumerate(found.query.columns) if column.id in found.cells]
         if is_all:
-            return replayed(list(recorded.values), after, computed)
+            return replayed(recorded, after, computed)
         try:
             return resolved(deletion, after, computed)
         except ReplayDiffers:
-            return replayed(list(recorded.values), after, computed)
+            return replayed(recorded, after, computed)
+
+
+def _in_order(found: RelationRows, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Rows with their columns in an order: those of partitions are the last of written files."""
+    if tuple(found.columns) == tuple(names) or set(found.columns) != set(names):
+        return list(found.values)
+    at = [found.columns.index(name) for name in names]
+    return [tuple(row[place] for place in at) for row in found.values]

@@ -7,7 +7,7 @@ evaluated again is *lost*: it stands as one tuple, and whatever read it depends 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from govtool.records.plan.tree import Node, walk_nodes
 from govtool.records.plan.types import LONG, Field, Struct, Type
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.carrier import RECORD
-from govtool.records.trace.normal import Ids, spare_ids
+from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.redaction import clean_failure
 from govtool.workflow.modules.run_tuples import RelationRows
 
@@ -156,7 +156,7 @@ class ProgramFiles:
         session = next((plan.session for plan in self.layout.plans if plan is not None), None)
         table, reason = None, "no plan of the run can be read"
         if session is not None:
-            table, reason = self._evaluated(Plan(whole, session), determined=False)
+            table, reason = self.evaluated(Plan(whole, session), determined=False)
         if table is None:
             self.lost[path] = f"{leaf.dataset} cannot be read: {reason}"
             return
@@ -178,8 +178,9 @@ class ProgramFiles:
         if files is not None and not changed([_leaf_of(files, action.output)]) and _has_columns(files):
             self.readable[path] = files
             return
-        table, reason = (None, self.reason(path)) if plan is None else self._evaluated(plan, determined=True)
+        table, reason = (None, self.reason(path)) if plan is None else self.evaluated(plan)
         if table is None:
+            reason = reason if plan is None else f"it is no Parquet file as it was written, and {reason}"
             self.lost[path] = reason
             self._plans.pop(path, None)
             self._reasons[path] = reason
@@ -205,32 +206,50 @@ class ProgramFiles:
         kinds = tuple(types[name] for name in known.partitioned)
         return ReadableFile(files, tuple(types), known.partitioned, kinds=kinds)
 
-    def _evaluated(self, plan: Plan, *, determined: bool) -> tuple[Any, str]:
-        """The rows of a plan; or None, and the reason.
+    def evaluated(self, plan: Plan, *, determined: bool = True) -> tuple[Any, str]:
+        """The rows of a plan as a table; or None, and the reason.
 
         Args:
             plan: The plan.
             determined: Refuse a plan that may give other rows another time.
         """
-        from govtool.records.sql.spark import SparkDialect
-        from govtool.records.sql.statement import write
         from govtool.workflow.modules.run_graph import is_refusal
 
         reason = "no engine evaluates it"
-        try:
-            undetermined = write(plan, SparkDialect(plan.session)).undetermined if determined else ()
-        except (NotExact, UsageError) as error:
-            return None, str(error)
-        if undetermined:
-            return None, f"it is no Parquet file as it was written, and its plan may give other rows: {undetermined[0]}"
         for executor in self.executors(plan):
             try:
+                undetermined = _undetermined(plan, executor) if determined else ()
+                if undetermined:
+                    return None, f"its plan may give other rows: {undetermined[0]}"
                 return executor.arrow(_distinct_columns(plan.root)), ""
             except Exception as error:
                 if not is_refusal(error):
                     raise
                 reason = clean_failure(error)
         return None, reason
+
+    def keep_again(self, path: str, name: str, table: Any) -> BoundaryRelation:
+        """Put rows that a relation has without some records into a temporary file.
+
+        Args:
+            path: The relation.
+            name: What the rows are called by, which no other relation is.
+            table: The rows.
+        """
+        plan = self._plans[path]
+        self._keep(name, table, plan.root.columns if isinstance(plan.root, Write) else (), ())
+        return BoundaryRelation(name, schema="", **self._files_of(name))
+
+    def over_relations(self, path: str, change: Callable[[Relation, str], Node]) -> Plan:
+        """The plan of a relation with a change applied to every leaf that reads a relation, with its path."""
+        places = {file.uri: made for made, found in self.readable.items() for file in found.files}
+        plan = self._plans[path]
+        return replace(
+            plan,
+            root=with_relations(
+                plan.root, lambda leaf: change(leaf, places[leaf.files[0].uri]) if leaf.files else leaf
+            ),
+        )
 
     def _keep(self, path: str, table: Any, columns: Sequence[str], tokens: tuple[str, ...]) -> None:
         """Put rows into a temporary file that stands for a relation."""
@@ -364,6 +383,16 @@ def _as_write(root: Node, path: str) -> Write:
             name = f"{column.name}_{number}"
         names.append(name)
     return Write(root, path, "parquet", "overwrite", tuple(names))
+
+
+def _undetermined(plan: Plan, executor: Executor) -> tuple[str, ...]:
+    """Why a plan may give other rows another time."""
+    from govtool.records.replay.decided import undecided
+    from govtool.records.trace.traced_plan import TracedPlan
+
+    root = _distinct_columns(plan.root)
+    traced = TracedPlan.of(root, executor)
+    return undecided(traced, normalized(root, traced.ids))
 
 
 def _distinct_columns(root: Node) -> Node:

@@ -32,7 +32,7 @@ from govtool.records.trace.list_order import collected_lists, depends_on_lists, 
 from govtool.records.trace.segment import everything, free_columns
 
 if TYPE_CHECKING:
-    from govtool.records.lineage import Lineage
+    from govtool.records.trace.traced_plan import TracedPlan
 
 _COUNT = AggregateCall("count", (Literal(1, INTEGER),), LONG)
 _PEERS = Frame("range", "current row", "current row")
@@ -40,7 +40,7 @@ _UP_TO = Frame("range", "unbounded preceding", "current row")
 _ALL = Frame("range", "unbounded preceding", "unbounded following")
 
 
-def undecided(lineage: Lineage, node: Node) -> tuple[str, ...]:
+def undecided(lineage: TracedPlan, node: Node) -> tuple[str, ...]:
     """Why a run may give other rows than an evaluation of a plan does; empty: it cannot."""
     lists = _lists_in_any_order(node)
     found = dict.fromkeys(reason for each in walk_nodes(node) for reason in _reasons(lineage, each, lists))
@@ -56,7 +56,7 @@ def _lists_in_any_order(node: Node) -> frozenset[Term]:
     return frozenset() if is_seen else collected_lists(node)
 
 
-def _reasons(lineage: Lineage, node: Node, lists: frozenset[Term]) -> Iterator[str]:
+def _reasons(lineage: TracedPlan, node: Node, lists: frozenset[Term]) -> Iterator[str]:
     if isinstance(node, Limit) and _limit_is_open(lineage, node):
         yield "rows tie at a limit"
     elif isinstance(node, Tail):
@@ -73,7 +73,7 @@ def _reasons(lineage: Lineage, node: Node, lists: frozenset[Term]) -> Iterator[s
             yield f"{name} is not deterministic"
 
 
-def _limit_is_open(lineage: Lineage, node: Limit) -> bool:
+def _limit_is_open(lineage: TracedPlan, node: Limit) -> bool:
     ends = [end for end in (node.offset, None if node.count is None else node.offset + node.count) if end]
     if node.count == 0 or not ends:
         return False
@@ -92,7 +92,7 @@ def _limit_is_open(lineage: Lineage, node: Limit) -> bool:
     return count_rows(lineage.executor, Limit(Distinct(rows), 2)) > 1
 
 
-def _across(lineage: Lineage, node: Sort, ends: list[int]) -> Node:
+def _across(lineage: TracedPlan, node: Sort, ends: list[int]) -> Node:
     """The rows that tie across a limit: some of them are within, others are not."""
     up_to = lineage.ids.named("up_to", WindowCall(_COUNT, (), node.order, _UP_TO, LONG))
     peers = lineage.ids.named("peers", WindowCall(_COUNT, (), node.order, _PEERS, LONG))
@@ -111,7 +111,7 @@ def _less(one: Expression, other: Expression) -> Expression:
     return Call("<", (one, other), BOOLEAN)
 
 
-def _keeps_one_of_several(lineage: Lineage, node: Deduplicate) -> bool:
+def _keeps_one_of_several(lineage: TracedPlan, node: Deduplicate) -> bool:
     if free_columns(node):
         return True
     rows = Distinct(Project(node.child, everything(node.child)))
