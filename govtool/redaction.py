@@ -23,7 +23,10 @@ _SECRET_NAME = re.compile(
     r"|(?:api|access|account|master|storage|shared|encrypt(?:ion)?)[-_.]?keys?|encryption[\w.-]{0,100}?[-_.]keys?\Z",
     re.IGNORECASE,
 )
-_IN_URL = re.compile(r"(?<=://)[^/@\s:'\"]*:[^/@\s'\"]*@")
+_IN_URL = re.compile(r"(?:(?<=://)|(?<=\w:/)(?!/))[^/@\s:'\"]*:[^/@\s'\"]*@")
+"""A user and password; also where a path was made of the address, which leaves one slash."""
+_ORACLE = re.compile(r"(\boracle:\w+:)[^/@\s'\"]+/[^@\s'\"]*(?=@)", re.IGNORECASE)
+"""A user and password as Oracle's driver takes them: ``jdbc:oracle:thin:scott/tiger@//host``."""
 _USERS = re.compile(r"(?<=://)[^/@\s:'\"`]*:[^/@\s'\"`]*@")
 _NAMED = rf"(?<![\w.-])(?=[\w.-]*?{WORD})[\w.-]++"
 """A name with such a word in it, whole. Each is looked at once, from its beginning: text may be one long name."""
@@ -40,15 +43,17 @@ _LAST_IS_SECRET = re.compile(
 _LOGIN = re.compile(r"((?<![\w-])(?:-u|--user)(?:\s+|=)[^\s:'\"]{1,200}:)[^\s'\"]+")
 """A user and password as curl takes them."""
 _IDENTIFIED = re.compile(r"(\bidentified\s+by\s+)(?!'\*\*\*')[^\s'\"]\S*", re.IGNORECASE)
+_REPLACED = re.compile(r"(\bidentified\s+by\s+\S+\s+replace\s+)\S+", re.IGNORECASE)
+"""Oracle's old password, behind the new one."""
 _COMMENT = re.compile(r"/\*|--\s")
 """The beginning of a comment; see `_without_comments`."""
 _BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
 _QUOTED = re.compile(
-    rf"((?:{_NAMED}|\bidentified\s+by|\bprogram)['\"]?\s*+(?:(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)\s*+)?[NEUB]?)"
-    r"('(?:[^'\\\n]|\\.|'')*'?|\"(?:[^\"\\\n]|\\.|\"\")*\"?)",
+    rf"((?:{_NAMED}|\bidentified\s+by|\bprogram|\bxp_cmdshell)['\"]?\s*+(?:(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)\s*+)?[NEUB]?)"
+    r"(''[^'\s]+''|'(?:[^'\\\n]|\\.|'')*'?|\"(?:[^\"\\\n]|\\.|\"\")*\"?|\$(\w*)\$[^$\n]+\$\3\$)",
     re.IGNORECASE,
 )
-"""A literal behind a word that announces a secret; where the line ends in it, the rest of the line."""
+"""A literal (also within one) behind a word that announces a secret; where the line ends in it, the rest of it."""
 _REMOTE_CALL = re.compile(
     r"\b(?:s3|s3cluster|gcs|cosn|oss|azureblobstorage|mysql|postgresql|mongodb|redis|remote|remotesecure)\s*"
     r"\(((?:[^()'\"\n]|'(?:[^'\\\n]|\\.|'')*'?)*)",
@@ -66,6 +71,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z]+:)*//)([^/?#]*)([^?#
 _CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
 """Schemes in which the part before ``@`` is a container, no user (Azure's ``abfss://container@account``)."""
 _SIGNED = re.compile(r"[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-oss-signature)=", re.IGNORECASE)
+_SETTING = re.compile(rf";(?=[^;=]*?{WORD})[^;=]++=[^;]*", re.IGNORECASE)
+"""A secret among the settings of a JDBC address: ``jdbc:sqlserver://host;user=u;password=…``."""
 _PARAMETER = re.compile(rf"(?:^|(?<=&))(?:code|auth|(?=[^=&]*?{WORD})[^=&]++)=[^&]*+&?", re.IGNORECASE)
 
 _SQLSTATE = re.compile(r"\bSQLSTATE: (\w{5})\b")
@@ -106,8 +113,9 @@ def clean_text(text: str) -> str:
     """Return text without passwords, tokens and signatures: ``***`` stands in place of each."""
     text = _QUOTED.sub(lambda found: f"{found.group(1)}'{SECRET}'", text)
     text = _IN_TEXT.sub(rf"\1{SECRET}", _IN_URL.sub(f"{SECRET}@", text))
-    text = _LOGIN.sub(rf"\1{SECRET}", text)
-    return _BEARER.sub(rf"\1{SECRET}", _IDENTIFIED.sub(rf"\1{SECRET}", text))
+    for pattern in (_LOGIN, _ORACLE, _IDENTIFIED, _REPLACED, _BEARER):
+        text = pattern.sub(rf"\1{SECRET}", text)
+    return text
 
 
 def clean_prose(text: str) -> str:
@@ -152,14 +160,23 @@ def clean_location(location: str) -> str:
     """
     found = _SCHEME.match(location)
     if found is None:
-        return location
+        path, mark, query = _ORACLE.sub(rf"\1{SECRET}", location).partition("?")
+        return path + _without_secrets(mark + query)
     scheme, authority, path, query = found.group(1), found.group(2), found.group(3), found.group(4) or ""
     user, at, host = authority.rpartition("@")
     if at and (":" in user or scheme.lower() not in _CONTAINERS):
         authority = host
-    if query:
-        query = "" if _SIGNED.search(query) else "?" + _PARAMETER.sub("", query[1:]).rstrip("&")
-    return scheme + authority + path + (query if len(query) > 1 else "") + location[found.end() :]
+    if ";" in authority:
+        authority = _SETTING.sub("", authority)
+    return scheme + authority + path + _without_secrets(query) + _without_secrets(location[found.end() :])
+
+
+def _without_secrets(query: str) -> str:
+    """The part of an address from its ``?`` or ``#`` on, without parameters that are secrets."""
+    if _SIGNED.search(query):
+        return ""
+    kept = query[:1] + _PARAMETER.sub("", query[1:])
+    return query if kept == query else kept.rstrip("&") if len(kept) > 1 else ""
 
 
 def without_users(text: str) -> str:
@@ -182,7 +199,7 @@ def clean_value(name: str, value: object) -> object:
 def masked_line(line: str) -> str:
     """Return a line of source text of the same length, each character of a secret a ``*``, so that carets still fit."""
     line = _QUOTED.sub(lambda found: found.group(1) + _stars(found.group(2)), line)
-    for pattern in (_IN_URL, _BEARER, _IN_TEXT, _LOGIN):
+    for pattern in (_IN_URL, _BEARER, _IN_TEXT, _LOGIN, _ORACLE, _IDENTIFIED, _REPLACED):
         line = pattern.sub(_masked_value, line)
     return _PERSONAL.sub(lambda found: _stars(found.group()), _REMOTE_CALL.sub(_masked_call, line))
 

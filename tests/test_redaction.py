@@ -30,6 +30,11 @@ LOCATIONS = [
     ("postgresql://ann:a@b:tops3cret@db/shop", "postgresql://db/shop"),
     ("folder/file@2.csv", "folder/file@2.csv"),
     ("https://host/x.csv?sig=tops3cret#part", "https://host/x.csv#part"),
+    ("https://host/x#access_token=tops3cret&page=2", "https://host/x#page=2"),
+    ("/x.parquet?sp=r&sig=tops3cret", "/x.parquet"),
+    ("what? ever", "what? ever"),
+    ("jdbc:sqlserver://h;user=u;password=tops3cret;databaseName=d", "jdbc:sqlserver://h;user=u;databaseName=d"),
+    ("jdbc:oracle:thin:scott/tops3cret@//h:1521/db", "jdbc:oracle:thin:***@//h:1521/db"),
 ]
 
 
@@ -61,6 +66,11 @@ LINES = [
     "select * from t where n = q'[tops3cret]'",
     "do $x$ begin insert into a select 'tops3cret' from b",
     "create view v as select $$ tops3cret $$",
+    "select id from users where token = $$ tops3cret $$",
+    "alter user ann identified by tops3cret replace tops3cret",
+    "exec xp_cmdshell 'bcp t out x -P tops3cret'",
+    "query => 'select 1 where token = ''tops3cret''",
+    "https:/ann:tops3cret@host/x.sql does not exist",
     "insert into t values ('ann.tops3cret@example.org')",
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from govtool.redaction import masked_line
 from govtool.render.layout.text import count, printable
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def explained(failures: Iterable[Failure]) -> Iterator[str]:
         at = (failure.line or 1) - 1
         first = max(0, at - _LINES // 2)
         for index, line in enumerate(lines[first : first + _LINES], first):
-            shown, column = _window(line, failure.column if index == at else None)
+            shown, column = _window(masked_line(line), failure.column if index == at else None)
             yield f"    {printable(shown)}"
             if failure.line is not None and index == at and column is not None:
                 yield "    " + " " * len(printable(shown[: column - 1])) + "^"

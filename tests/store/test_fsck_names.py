@@ -68,6 +68,31 @@ def test_another_root_beside_the_named_one_is_no_damage_and_alone_it_is(store):
     assert {problem.key for problem in fsck(store).problems} >= {beside, published.folder(later.id)}
 
 
+@pytest.mark.parametrize("change", [{"names": []}, {"keys": {"datasets": ["z"], "paths": []}}, {"counts": {}}])
+def test_a_forged_table_of_pages_is_found(monkeypatch, tmp_path, change):
+    """The pages are right, but a reader would look for a name on none of them."""
+    from dataclasses import replace
+
+    from bench.attacks.damage import Remote
+    from govtool.app.upkeep.store import check
+    from govtool.app.versions.published import FORMATS
+    from govtool.graph.paging import pages
+    from govtool.store.codec import digest
+    from govtool.store.commit import PublishedName
+
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    made = Store.init("memory://")
+    store = Store(Remote(made.objects), made.store_id)
+    head = speak(store, "etl", b"one").commit
+    publish_index(store, head, built_index(store, head), author="ann")
+    (key,) = [info.key for info in store.objects.scan(published.folder(head.id)) if info.key.endswith(".root")]
+    forged = pages.encode_root(replace(pages.decode_root(store.objects.get(key)), **change))
+    published.put_root(store.objects, head.id, FORMATS, forged)
+    published.land_name(store.objects, store.head(), PublishedName(head.id, digest(forged)), "mallory")
+    found = check(store, anchor=None, contents=False, deep=True, progress=None).problems
+    assert [problem.message for problem in found] == ["its table of pages is not that of the commit"]
+
+
 def test_a_forged_index_is_found_and_can_be_replaced(monkeypatch, tmp_path):
     """Of somebody who may write slots: who took it asks the store again, and fsck is content with the right one."""
     from bench.attacks.damage import Remote

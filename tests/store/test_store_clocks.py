@@ -173,6 +173,9 @@ def test_who_repairs_must_have_the_right_clock(ruined, monkeypatch):
     at(monkeypatch, -FUTURE)
     with pytest.raises(StoreError, match="clock"):
         repair_clock(ruined, author="ann", now=lambda: clock.now())
+    at(monkeypatch, 2 * FUTURE)  # to such a clock, no commit is of the future
+    with pytest.raises(StoreError, match="clock"):
+        repair_clock(ruined, author="ann", now=lambda: clock.now())
 
 
 class Racing(Wrapped):

@@ -215,6 +215,9 @@ def index_problem(store: Reader, commit: Commit, build: Callable[[], Index]) -> 
         return "its coverage or its owners are not those of the commit"
     if (list(made.offset), made.digests) != (list(root.offset), root.digests):
         return "its pages are not those of the commit"
+    meta = {**made.meta, "parts": root.meta["parts"], "commit": commit.content_id}
+    if pages.decode_root(pages.encode_root(replace(made, meta=meta))) != root:
+        return "its table of pages is not that of the commit"
     try:
         pieces = published.read_whole(
             store.objects, commit.content_id, published.from_json(root.meta["parts"]["whole"])

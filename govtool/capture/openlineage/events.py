@@ -17,7 +17,7 @@ from govtool.capture.logs.times import parse_time
 from govtool.capture.openlineage.identity import DatasetName, normalise
 from govtool.capture.openlineage.redact import clean, shortened
 from govtool.model import Diagnostic
-from govtool.redaction import clean_location
+from govtool.redaction import clean_location, clean_text
 
 STATES = ("START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER")
 RUN, JOB, DATASET, REJECT = "run", "job", "dataset", "reject"
@@ -114,7 +114,9 @@ class EventReader:
         if "run" in value and (not isinstance(run, Mapping) or not _text(run.get("runId"))):
             raise InvalidEventError("run has no runId")
         known = _text(run.get("runId")) if isinstance(run, Mapping) else None
-        key = Key(RUN if known else JOB, clean_location(namespace or "default"), clean_location(name), known or "")
+        key = Key(
+            RUN if known else JOB, clean_location(namespace or "default"), clean_text(clean_location(name)), known or ""
+        )
         event = Event(key, time)
         if known and isinstance(run, Mapping):
             state = value.get("eventType", "OTHER")

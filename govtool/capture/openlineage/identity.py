@@ -30,6 +30,7 @@ from govtool.names import (
     split_name,
     unquote,
 )
+from govtool.redaction import clean_location
 
 FILE_SYSTEMS = OBJECT_STORES | ROOTED
 
@@ -44,7 +45,6 @@ _ENCODED = re.compile(r"%(?:2[257]|5[BDbd]|[01][0-9A-Fa-f])")
 """What of it is encoded already: it stays as it is."""
 _BARE = re.compile(r"(?:[A-Za-z0-9_$:@=+~ -]*/)+[A-Za-z0-9_$:@=+~ -]*\Z|@[a-z0-9_$-]+\Z")
 _QUERY = re.compile(r"query:[0-9a-f]+\Z")
-_CREDENTIALS = re.compile(r"(?<=://)[^/@:]*:[^/@]*@")
 _PATH = re.compile(r"[a-z_][a-z0-9_$]*(?:\[\]|\['[^']*'\]|\.[a-z_][a-z0-9_$]*)+\Z")
 _ELEMENT = "_element"
 MAX_NESTING = 32
@@ -76,7 +76,7 @@ def scheme_of(namespace: str) -> str:
 @lru_cache(maxsize=65536)
 def normalise(namespace: str, name: str) -> DatasetName:
     """The dataset that an event means."""
-    namespace = _namespace(namespace)
+    namespace, name = _namespace(namespace), clean_location(name)
     scheme = scheme_of(namespace)
     if scheme not in FILE_SYSTEMS:
         return DatasetName(namespace, name.strip())
@@ -89,7 +89,7 @@ def normalise(namespace: str, name: str) -> DatasetName:
 
 
 def _namespace(namespace: str) -> str:
-    namespace = _CREDENTIALS.sub("", namespace.strip())
+    namespace = clean_location(namespace.strip())
     head, separator, rest = namespace.partition("://")
     if separator:
         scheme = head.lower()

@@ -50,9 +50,9 @@ def repair_clock(
         head = existing(store, branch)
         moment = now()
         limit = clock.iso(moment + SKEW)
+        check_clock(store.objects, moment)
         if head.time <= limit:
             return CommitResult(head, created=False)
-        check_clock(store.objects, moment)
         future: list[Commit] = []
         base: Commit | None = None
         for base in log.walk(store.objects, head):

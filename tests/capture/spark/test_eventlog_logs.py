@@ -229,6 +229,16 @@ def test_a_run_that_never_completes(tmp_path: Path) -> None:
     ]
 
 
+def test_a_signature_in_the_name_of_an_application_is_not_kept(tmp_path: Path) -> None:
+    name = "load https://h/x.csv?X-Amz-Signature=tops3cret"
+    head = event("SparkListenerApplicationStart", **{"App Name": name, "App ID": "app-1", "Timestamp": 1, "User": "u"})
+    begun = started(0, write_plan()).replace(b"job.py:1", b"x")  # no script: the name is that of the job
+    found = gathered(write(tmp_path, "log", [head, begun, ended(0)]))
+    kept = repr([*found.runs, *found.notes])
+    assert "load https" in kept
+    assert "tops3cret" not in kept
+
+
 def test_an_end_without_a_start_is_a_break(tmp_path: Path) -> None:
     found = gathered(write(tmp_path, "log", [ended(7), started(8, write_plan()), ended(8)]))
     assert found.breaks["break.start"] == 1

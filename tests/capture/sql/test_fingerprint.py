@@ -308,3 +308,25 @@ def test_one_scan_yields_what_two_do(text: str, dialect: str):
 @pytest.mark.parametrize(("dialect", "text"), STATEMENTS)
 def test_one_scan_of_a_statement_yields_what_two_do(dialect: str, text: str):
     assert identified(text, dialect) == (*script_identity(text, dialect), redact(text, dialect))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql"),
+    [
+        ("duckdb", "select ['Ann Smith', 'x'], {'k': 'Ann Smith', n: 'Ann Smith'}, name: 'Ann Smith' from t"),
+        (
+            "postgres",
+            "select id from t where n = any(array['Ann Smith']) or overlay(n placing x from 1 for 'Ann Smith')",
+        ),
+        ("postgres", "create function f() returns text language sql as 'select ''Ann Smith'' '"),
+        ("spark", "select transform(a, x -> 'Ann Smith') from t"),
+        ("snowflake", "select a:b['c'], {'k':'Ann Smith'} from t"),
+    ],
+)
+def test_literals_within_lists_objects_and_functions_do_not_stay(dialect, sql):
+    assert "Ann" not in redact(sql, dialect)
+
+
+def test_keys_of_values_stay():
+    sql = "select j->'name', j->>'name', j['name'], (j->'a')['b'], f(x)['c'] from t"
+    assert redact(sql, "postgres") == sql

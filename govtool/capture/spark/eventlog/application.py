@@ -19,6 +19,7 @@ from govtool.capture.spark.plantext.tree import physical_plan
 from govtool.capture.spark.redact import first_line
 from govtool.capture.spark.streams import BatchKey, BatchProgress
 from govtool.model import Diagnostic
+from govtool.redaction import clean_text
 
 LINGER = 16
 """Finished roots that wait for late events before they are handed on."""
@@ -164,7 +165,7 @@ class Application:
                 self._job_ended(event)
             case "SparkListenerApplicationStart":
                 self.id = str(event.get("App ID") or self.id)
-                self.name = str(event.get("App Name") or "")
+                self.name = clean_text(str(event.get("App Name") or ""))
                 self.user = str(event.get("User") or "")
                 self.started = _integer(event.get("Timestamp"))
             case "SparkListenerApplicationEnd":

@@ -16,6 +16,7 @@ from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.redact import clean_config, first_line
 from govtool.model.run import Batches, Run, RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity
+from govtool.redaction import clean_text
 
 _VERSIONED = ("delta", "iceberg")
 """Formats that number the states of a table."""
@@ -92,7 +93,7 @@ def script_name(process: Process) -> str:
     if module:
         return str(module)
     script = str(process.facts.get("script") or "").replace("\\", "/").rstrip("/")
-    name = str(next((s.get("name") for s in process.sessions if s.get("name")), ""))
+    name = clean_text(str(next((s.get("name") for s in process.sessions if s.get("name")), "")))
     return script.rsplit("/", 1)[-1] or name or "spark"
 
 

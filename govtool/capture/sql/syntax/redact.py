@@ -54,6 +54,9 @@ _ORDINALS: Final = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"}
 _ORDINAL_END: Final = re.compile(
     r"\s*(?:[,);…]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
 )
+_BEFORE_LIST: Final = word_set("ARRAY SELECT IN THEN ELSE WHEN VALUES AND OR LIKE BETWEEN RETURN DEFAULT DISTINCT ALL")
+_JSON_ARROW: Final = frozenset({"postgres", "duckdb", "sqlite", "redshift", "materialize", "risingwave"})
+"""Dialects in which ``x -> 'text'`` names a part of a JSON value; in others it is a function."""
 _COMPARED: Final = re.compile(r"(?:[<>=]|\b(?:LIKE|ILIKE|IN\s*\(|BETWEEN|AND|,))\s*\Z", re.IGNORECASE)
 _SUBSCRIPT: Final = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.IGNORECASE)
 
@@ -128,7 +131,7 @@ class _Redactor:
         before = source[max(0, start - 80) : start]
         mode = self.mode
         if group == "string":
-            return found if _structural(found, before, mode) else "'?'"
+            return found if _structural(found, before, mode, self.dialect) else "'?'"
         if mode in ("LIMIT", "OFFSET", "FETCH"):
             return found
         last = before.rstrip()[-1:]
@@ -183,7 +186,7 @@ def _name(quoted: str, before: str, dialect: str) -> str:
     return quoted
 
 
-def _structural(literal: str, before: str, mode: str) -> bool:
+def _structural(literal: str, before: str, mode: str, dialect: str) -> bool:
     value = literal.strip("'\"")
     if len(value) > 300 or not value:
         return not value
@@ -193,19 +196,22 @@ def _structural(literal: str, before: str, mode: str) -> bool:
         return value[0] == "@" or clean_location(value) == value
     if "@" in value:
         return False
-    if mode == "FOR" or (mode in ("PIVOT", "UNPIVOT") and " IN" in before.upper()) or value.lower() in _DATE_PARTS:
-        return True
     at = last_before(before, len(before))
+    word = word_ending(before, at)
+    if (mode == "FOR" and word != "FOR") or (mode in ("PIVOT", "UNPIVOT") and " IN" in before.upper()):
+        return True
+    if value.lower() in _DATE_PARTS:
+        return True
     if at < 0:
         return False
-    if _addresses(before, at) or word_ending(before, at) in _STRUCTURAL_WORDS:
+    if _addresses(before, at, dialect) or (word in _STRUCTURAL_WORDS and "'" not in value):
         return True
     return bool(("/" in value or "." in value) and _PATH_BEFORE.search(before) and _PATH.match(value))
 
 
-def _addresses(before: str, at: int) -> bool:
-    """Return whether a text ends in ``[``, ``->``, ``->>``, ``#>`` or ``a:``: what follows names a part of a value."""
+def _addresses(before: str, at: int, dialect: str) -> bool:
+    """Return whether a text ends in ``a[``, ``->``, ``->>`` or ``#>``: what follows names a part of a value."""
     char, last = before[at], before[at - 1 : at]
-    if char == ":":
-        return last not in ("", ":", " ")
-    return char == "[" or (char == ">" and last in ("-", ">", "#"))
+    if char == "[":  # behind a value; else it begins a list of literals
+        return (last.isalnum() or last in ("_", ")", "]", '"', "`")) and word_ending(before, at - 1) not in _BEFORE_LIST
+    return char == ">" and (last in (">", "#") or (last == "-" and dialect in _JSON_ARROW))
