@@ -175,10 +175,12 @@ def _record_run(row: dict[str, str]) -> RecordRun:
 def _encoded(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> bytes:
     import pyarrow as pa
 
+    from govtool.model.arrow_arrays import texts
+
     schema = pa.schema([(name, pa.string()) for name in columns], metadata={_FORMAT_KEY: str(FORMAT).encode()})
     ordered = sorted(rows, key=lambda row: [row[name] for name in columns])
-    safe = [{name: row[name].encode("utf-8", "replace").decode() for name in columns} for row in ordered]
-    return write_parquet(pa.Table.from_pylist(safe, schema))
+    arrays = [texts([row[name].encode("utf-8", "replace").decode() for row in ordered]) for name in columns]
+    return write_parquet(pa.Table.from_arrays(arrays, schema=schema))
 
 
 @refusing_damage("a fragment holds no records")

@@ -203,34 +203,35 @@ def runs_table(runs: Iterable[Run]) -> Any:
     """Runs as a ``pyarrow.Table`` of ``schema()``, in their order."""
     import pyarrow as pa
 
-    rows = [
-        {
-            "id": run.id,
-            "job": run.job,
-            "status": run.status,
-            "how": run.how,
-            "source": run.source,
-            "application": run.application,
-            "started": run.started,
-            "ended": run.ended,
-            "inputs": [read.dataset for read in run.inputs],
-            "outputs": [written.dataset for written in run.outputs],
-            "software": [item._asdict() for item in run.software],
-            "body": json.dumps(_body(run), sort_keys=True),
-        }
-        for run in runs
+    from govtool.model.arrow_arrays import lists, texts
+
+    found, kinds = list(runs), schema()
+    names = ("id", "job", "status", "how", "source", "application", "started", "ended")
+    plain = [texts([getattr(run, name) for run in found]) for name in names]
+    datasets = [
+        lists(map(len, parts), texts([each.dataset for part in parts for each in part]), kinds.field("inputs").type)
+        for parts in ([run.inputs for run in found], [run.outputs for run in found])
     ]
-    return pa.Table.from_pylist(rows, schema())
+    items = [item for run in found for item in run.software]
+    kind = kinds.field("software").type
+    named = pa.StructArray.from_arrays(
+        [texts([item.name for item in items]), texts([item.version for item in items])], fields=list(kind.value_type)
+    )
+    software = lists((len(run.software) for run in found), named, kind)
+    bodies = texts([json.dumps(_body(run), sort_keys=True) for run in found])
+    return pa.Table.from_arrays([*plain, *datasets, software, bodies], schema=kinds)
 
 
 def write_runs(table: Any) -> bytes:
     """Write a table of ``schema()`` as Parquet, sorted; the same for the same runs."""
     import pyarrow as pa
 
+    from govtool.model.arrow_arrays import numbers
+
     names = ("started", "id", "job")
     keys = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
     order = sorted(range(len(keys)), key=lambda row: (keys[row][0] or "", *keys[row][1:]))
-    return write_parquet(table.take(pa.array(order, pa.int64())))
+    return write_parquet(table.take(numbers(order, pa.int64())))
 
 
 def run_fragments(runs: Iterable[Run]) -> Iterator[tuple[bytes, int]]:

@@ -160,10 +160,12 @@ def encode_workflow_run(run: WorkflowRun) -> bytes:
     """A run as Parquet; equal runs give equal bytes."""
     import pyarrow as pa
 
+    from govtool.model.arrow_arrays import texts
+
     row = {"id": run.id, "workflow": run.workflow, "status": run.status, "started": run.started, "body": run_text(run)}
     schema = pa.schema([(name, pa.string()) for name in row], metadata={_FORMAT_KEY: str(FORMAT).encode()})
-    safe = {name: value.encode("utf-8", "replace").decode() for name, value in row.items()}
-    return write_parquet(pa.Table.from_pylist([safe], schema))
+    arrays = [texts([value.encode("utf-8", "replace").decode()]) for value in row.values()]
+    return write_parquet(pa.Table.from_arrays(arrays, schema=schema))
 
 
 @refusing_damage("a fragment holds no runs of workflows")

@@ -252,7 +252,7 @@ class CircuitWriter:
         if block.argument is not None and len(plain):
             constants = _taken(block.table.read(block.argument)[0], block.rows[places[plain]])
         tensors, fresh = self._made(
-            self._place, "term", len(places), "val", terms.TENSOR, edges, told_apart_by=(constants, plain)
+            self._place, "term", len(places), "val", terms.TENSOR, edges, distinct_by=(constants, plain)
         )
         is_new = np.isin(plain, fresh)
         if is_new.any():
@@ -275,9 +275,9 @@ class CircuitWriter:
         values: Any = None,
     ) -> None:
         """The nodes of a block."""
-        told = None if values is None else (values, np.arange(len(chosen)))
+        distinct = None if values is None else (values, np.arange(len(chosen)))
         self._places[start + chosen], _ = self._made(
-            self._place, "", len(chosen), kind, label, edges, black_box=black_box, values=values, told_apart_by=told
+            self._place, "", len(chosen), kind, label, edges, black_box=black_box, values=values, distinct_by=distinct
         )
 
     def _made(
@@ -291,7 +291,7 @@ class CircuitWriter:
         *,
         black_box: bool = False,
         values: Any = None,
-        told_apart_by: tuple[Any, Array] | None = None,
+        distinct_by: tuple[Any, Array] | None = None,
     ) -> tuple[Array, Array]:
         """Nodes with what they read, and the positions of those that no other circuit has drawn."""
 
@@ -308,7 +308,7 @@ class CircuitWriter:
         if place is None:
             every = np.arange(count)
             return draw(every), every
-        return self._shared.nodes((*place, part, label), count, edges, told_apart_by, draw)
+        return self._shared.nodes((*place, part, label), count, edges, distinct_by, draw)
 
     def _of(self, nodes: Array) -> Array:
         return np.where(nodes >= 0, self._places[nodes], _NO_GRAPH_NODE)
@@ -364,7 +364,7 @@ def _inputs(block: Block, mask: Array) -> list[Array]:
         return [block.over[mask], *more, *gate]
     if isinstance(block, LimitGuard):
         return [block.over[mask], *gate]
-    if isinstance(block, Gate):  # rows have nodes, so that a guard that goes with its row is told from others
+    if isinstance(block, Gate):  # rows have nodes, so that a guard that goes with its row is distinct from others
         return [block.watched, *([] if block.placed is None else [block.placed])]
     return []
 

@@ -153,7 +153,7 @@ class SharedNodes:
         Returns:
             The nodes, and the positions of the new ones.
         """
-        keys = _told_apart(_keys(count, edges, values))
+        keys = _distinct_keys(_keys(count, edges, values))
         known = self._drawn.setdefault(part, _Drawn())
         at = np.minimum(np.searchsorted(known.keys[:, 0], keys[:, 0]), max(len(known.nodes) - 1, 0))
         is_known = np.zeros(count, bool) if not len(known.nodes) else (known.keys[at] == keys).all(axis=1)
@@ -180,7 +180,7 @@ def _keys(count: int, edges: Sequence[Edges], values: tuple[Any, Array] | None) 
     return found
 
 
-def _told_apart(keys: Array) -> Array:
+def _distinct_keys(keys: Array) -> Array:
     """Keys of which the second of two equal ones is another, and so on."""
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     ordered = keys[order]
@@ -189,11 +189,11 @@ def _told_apart(keys: Array) -> Array:
     if first.all():
         return keys
     counted = np.arange(len(keys)) - np.maximum.accumulate(np.where(first, np.arange(len(keys)), 0))
-    told = keys.copy()
+    distinct = keys.copy()
     for half in (0, 1):
         again = _mixed(ordered[:, half] + _mixed(counted.astype(np.uint64), half), half)
-        told[order, half] = np.where(first, ordered[:, half], again)
-    return told
+        distinct[order, half] = np.where(first, ordered[:, half], again)
+    return distinct
 
 
 def _value_keys(values: Any) -> Array:

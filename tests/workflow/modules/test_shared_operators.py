@@ -43,9 +43,9 @@ def test_equal_subplans_are_one_operator():
 def drawn(nodes, numbers, sources, owners, values=None):
     """Draw nodes that read others; return their names, those of new ones in capitals."""
     number = max(owners) + 1
-    told = None if values is None else (pa.array(values), np.arange(number))
+    distinct = None if values is None else (pa.array(values), np.arange(number))
     edges = [(np.array(sources), np.array(owners), 0)]
-    found, fresh = nodes.nodes(PART, number, edges, told, lambda new: np.array([next(numbers) for _ in new], int))
+    found, fresh = nodes.nodes(PART, number, edges, distinct, lambda new: np.array([next(numbers) for _ in new], int))
     names = ["abcdef"[node] for node in found]
     return "".join(name.upper() if at in fresh else name for at, name in enumerate(names))
 
