@@ -265,13 +265,13 @@ class _Deletions:
     @cached_property
     def _replayer(self) -> RunReplayer | ProgramReplayer:
         from govtool.app.workflow_runs.frames import BoundaryFrames
+        from govtool.app.workflow_runs.programs.again import ProgramReplayer
+        from govtool.app.workflow_runs.programs.files import ProgramFiles
         from govtool.app.workflow_runs.run import spark_session
         from govtool.app.workflow_runs.source import checked_schedule, find_program
         from govtool.app.workflow_runs.without_records import RunReplayer
 
-        if not self.opened.has_modules:
-            from govtool.app.workflow_runs.programs.again import ProgramReplayer
-
+        if isinstance(self.opened.files, ProgramFiles):
             return ProgramReplayer(self.opened.run, self.opened.files)
         program = find_program(self.opened.run, self.request.program, Path.cwd())
         if not program.is_same:
