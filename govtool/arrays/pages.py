@@ -21,6 +21,7 @@ PAGE = 40_000
 """Bytes of a page before compression, which makes it 4 to 16 KB."""
 DIGEST = 16
 """Bytes of sha256 that a table of pages keeps of each."""
+_INFLATED, _RATIO = 64 << 20, 32
 CODES = "BHIQ"
 """Type codes of unsigned numbers, the narrowest first."""
 WIDTH = {"B": 1, "H": 2, "I": 4, "Q": 8}
@@ -61,7 +62,7 @@ def unpack(data: bytes) -> tuple[dict[str, tuple[int, memoryview]], bytes]:
         IntegrityError: It is no page.
     """
     try:
-        whole = memoryview(zlib.decompress(data))
+        whole = memoryview(inflated(data)[0])
         header, size = struct.unpack_from("<II", whole)
         at = 8 + header
         arrays = {}
@@ -71,9 +72,23 @@ def unpack(data: bytes) -> tuple[dict[str, tuple[int, memoryview]], bytes]:
             at = end
         if at + size != len(whole):
             raise ValueError("it has another length")
-    except (zlib.error, struct.error, ValueError, KeyError, TypeError) as error:
+    except (zlib.error, struct.error, ValueError, KeyError, TypeError, RecursionError) as error:
         raise IntegrityError(f"a page of the index is damaged: {error}", code="store.corrupt-index") from error
     return arrays, bytes(whole[at:])
+
+
+def inflated(data: bytes) -> tuple[bytes, bytes]:
+    """What was compressed by zlib, and the bytes behind it.
+
+    Raises:
+        zlib.error: It is damaged.
+        ValueError: It is cut short, or inflates to more than 64 MiB and 32 times its own size.
+    """
+    inflate = zlib.decompressobj()
+    whole = inflate.decompress(data, _INFLATED + _RATIO * len(data))
+    if not inflate.eof:
+        raise ValueError("it is cut short, or inflates to too much")
+    return whole, inflate.unused_data
 
 
 def pack_texts(texts: Sequence[str]) -> tuple[list[int], bytes]:

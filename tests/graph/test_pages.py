@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -182,7 +184,9 @@ def test_a_damaged_page_is_no_answer(warehouse, damage, monkeypatch):
 
 def test_a_damaged_root_is_refused(warehouse):
     data = pages.encode_root(warehouse.root)
-    for bad in (data[:-1], data[:50], b"", data[:8] + b"?" + data[9:], data.replace(b"govtpgs", b"govtpgx")):
+    bomb, deep = zlib.compress(bytes(200 << 20)), zlib.compress(struct.pack("<I", 10**5) + b"[" * 10**5)
+    broken = (data[:-1], data[:50], b"", data[:8] + b"?" + data[9:], data.replace(b"govtpgs", b"govtpgx"))
+    for bad in (*broken, data[:8] + bomb, data[:8] + deep):
         assert bad != data
         with pytest.raises(IntegrityError):
             pages.decode_root(bad)

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.arrays.pages import CODES, DIGEST, WIDTH, in_order
+from govtool.arrays.pages import CODES, DIGEST, WIDTH, in_order, inflated
 from govtool.arrays.suffix import suffix_key
 from govtool.errors import FormatError, IntegrityError
 
@@ -128,10 +128,7 @@ def decode_root(data: bytes) -> Root:
     if data[:8] != _MAGIC:
         raise IntegrityError("this is not the root of an index", code="store.corrupt-index")
     try:
-        inflate = zlib.decompressobj()
-        whole = inflate.decompress(data[8:])
-        if not inflate.eof:
-            raise ValueError("it is cut short")
+        whole, digests = inflated(data[8:])
         (length,) = struct.unpack_from("<I", whole)
         header = json.loads(whole[4 : 4 + length])
         if header["format"] != FORMAT:
@@ -151,13 +148,13 @@ def decode_root(data: bytes) -> Root:
             counts=header["counts"],
             first={name.removeprefix("first."): values for name, values in numbers.items()},
             offset=offset,
-            digests=inflate.unused_data,
+            digests=digests,
             names=header["names"],
             keys=header["keys"],
         )
         if len(root.digests) != DIGEST * (len(offset) - 1):
             raise ValueError("each page needs a digest")
-    except (zlib.error, struct.error, ValueError, KeyError, TypeError) as error:
+    except (zlib.error, struct.error, ValueError, KeyError, TypeError, RecursionError) as error:
         raise IntegrityError(f"the root of the index is damaged: {error}", code="store.corrupt-index") from error
     return root
 

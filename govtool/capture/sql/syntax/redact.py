@@ -55,7 +55,7 @@ _ORDINAL_END: Final = re.compile(
     r"\s*(?:[,);…]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
 )
 _BEFORE_LIST: Final = word_set("ARRAY SELECT IN THEN ELSE WHEN VALUES AND OR LIKE BETWEEN RETURN DEFAULT DISTINCT ALL")
-_JSON_ARROW: Final = frozenset({"postgres", "duckdb", "sqlite", "redshift", "materialize", "risingwave"})
+_JSON_ARROW: Final = frozenset({"postgres", "mysql", "duckdb", "sqlite", "redshift", "materialize", "risingwave"})
 """Dialects in which ``x -> 'text'`` names a part of a JSON value; in others it is a function."""
 _COMPARED: Final = re.compile(r"(?:[<>=]|\b(?:LIKE|ILIKE|IN\s*\(|BETWEEN|AND|,))\s*\Z", re.IGNORECASE)
 _SUBSCRIPT: Final = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.IGNORECASE)
