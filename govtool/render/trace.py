@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from govtool.render.formats.envelope import compact
@@ -12,7 +13,7 @@ from govtool.render.layout.text import count, printable, width
 
 if TYPE_CHECKING:
     from govtool.answers.trace import TraceReport
-    from govtool.records.trace.answer import InputAnswer, RefusedFile
+    from govtool.records.trace.answer import InputAnswer, RefusedFile, StepAnswer
 
 FORMATS = ROW_FORMATS
 _STYLES = {"exact": "green", "superset": "yellow", "coarse": "red", "incomplete": "red"}
@@ -107,7 +108,7 @@ def _ends(report: TraceReport) -> Table:
 def _steps(report: TraceReport) -> Table:
     trace = report.trace
     verb = "back from" if report.direction == "back" else "forward from"
-    rows = [(step.operator, f"{step.rows:,}", step.exactness, step.why) for step in trace.steps]
+    rows = list(_step_rows(trace.steps))
     columns = [
         TableColumn("step", style="bold"),
         TableColumn("rows", justify="right"),
@@ -120,6 +121,16 @@ def _steps(report: TraceReport) -> Table:
         heading=f"{verb} {trace.output} where {report.where}",
         summary=_summary(report),
     )
+
+
+def _step_rows(steps: Iterable[StepAnswer]) -> Iterator[tuple[str, ...]]:
+    """Cells of each step; three and more alike without rows, as a pivot has them, are one line."""
+    for (name, rows, *others), alike in groupby((step.operator, step.rows, step.exactness, step.why) for step in steps):
+        times = len(list(alike))
+        if times > 2 and not rows:
+            yield (f"{times} × {name}", "0", *others)
+        else:
+            yield from [(name, f"{rows:,}", *others)] * times
 
 
 def _summary(report: TraceReport) -> str:

@@ -19,6 +19,7 @@ import govtool
 from govtool.cli.main import main
 from govtool.errors import AmbiguousNameError, EvidenceError, UnknownNameError, UsageError
 from govtool.model.run import RunOutput
+from govtool.render.trace import render_trace
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "trace-1.json").read_text(encoding="utf-8"))
 VIEW_COLUMNS = {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}
@@ -552,3 +553,13 @@ def test_bytes_are_written_as_in_spark(run, shop):
     code, _, err = run("trace", "back", "by_sum", "--where", "sum = X'zz'")
     assert code == 2
     assert "does not parse" in err
+
+
+def test_steps_that_are_alike_and_have_no_rows_are_one_line(shop):
+    """A pivot has an aggregate for each value."""
+    report = govtool.open().trace_back("report", "land = 'de'")
+    step = replace(report.trace.steps[-1], operator="aggregate", rows=0)
+    report = replace(report, trace=replace(report.trace, steps=(*report.trace.steps, *[step] * 64)))
+    shown = "\n".join(render_trace("plain", report, 1))
+    assert shown.count("64 × aggregate") == 1
+    assert shown.count("aggregate") < 4
