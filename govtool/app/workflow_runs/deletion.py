@@ -271,7 +271,9 @@ class _Deletions:
 
         if not self.opened.has_modules:
             from govtool.app.workflow_runs.programs.again import ProgramReplayer
+            from govtool.app.workflow_runs.programs.files import ProgramFiles
 
+            assert isinstance(self.opened.files, ProgramFiles)
             return ProgramReplayer(self.opened.run, self.opened.files)
         program = find_program(self.opened.run, self.request.program, Path.cwd())
         if not program.is_same:
