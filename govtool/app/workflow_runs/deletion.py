@@ -272,6 +272,12 @@ class _Deletions:
         from govtool.app.workflow_runs.without_records import RunReplayer
 
         if isinstance(self.opened.files, ProgramFiles):
+            if self.request.program is not None:
+                raise UsageError(
+                    f"run {self.opened.run.id} has no modules: its recorded plans are evaluated, no program is called",
+                    code="usage.program",
+                    hint="leave --program out",
+                )
             return ProgramReplayer(self.opened.run, self.opened.files)
         program = find_program(self.opened.run, self.request.program, Path.cwd())
         if not program.is_same:
