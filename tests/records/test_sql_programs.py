@@ -164,17 +164,19 @@ def test_a_row_of_a_script_has_the_provenance_of_the_run(folder, capsys):
 LIMITED = SCRIPT + "CREATE TABLE best AS SELECT user FROM stage ORDER BY spent DESC LIMIT 1;"
 
 
-def test_what_only_a_new_run_of_a_script_can_show_is_unknown(folder, capsys):
+def test_a_limit_of_a_script_is_evaluated_again(folder, capsys):
     run = ran(folder, LIMITED)
     gone = tokens(folder / ".govtool", run)["views.parquet"][2]  # bob, 1, 30
-    words = ["whatif", "delete", gone, "--run", "report.sql", "--outputs", "best", "--outputs", "stage"]
-    assert main([*words, "-f", "json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert [row["status"] for row in answer["relations"]["best"]["tuples"]] == ["unknown"]
-    assert {row["status"] for row in answer["relations"]["stage"]["tuples"]} == {"kept", "recomputed"}
-    assert "is of a program" in answer["not_replayable"]["5/best@1"]
-    assert main([*words, "--mode", "replay"]) == 2
-    assert "--mode propagate" in capsys.readouterr().err
+    words = ["whatif", "delete", gone, "--run", "report.sql", "--outputs", "best", "--outputs", "stage", "-f", "json"]
+    for mode in ("auto", "replay"):
+        assert main([*words, "--mode", mode]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        best, stage = answer["relations"]["best"], answer["relations"]["stage"]
+        assert [(row["before"], row["status"]) for row in best["tuples"]] == [(["bob"], "deleted")]
+        assert best["gains"] == [["ann"]]
+        assert {row["status"] for row in stage["tuples"]} == {"kept", "recomputed"}
+    assert main([*words, "--program", "other.py"]) == 2
+    assert "leave --program out" in capsys.readouterr().err
 
 
 def test_a_view_shows_what_was_inserted_since(folder):

@@ -84,6 +84,12 @@ def delete_in_run(opened: OpenedRun, request: RunDeletionRequest) -> list[RunDel
     """
     if request.mode not in MODES:
         raise UnknownNameError.of_few("mode", request.mode, MODES)
+    if request.program is not None and not opened.has_modules:
+        raise UsageError(
+            f"run {opened.run.id} has no modules: its recorded plans are evaluated, and no program is called",
+            code="usage.program",
+            hint="leave --program out",
+        )
     return _answers(opened, request, _wanted(opened, request.outputs))
 
 
@@ -272,12 +278,6 @@ class _Deletions:
         from govtool.app.workflow_runs.without_records import RunReplayer
 
         if isinstance(self.opened.files, ProgramFiles):
-            if self.request.program is not None:
-                raise UsageError(
-                    f"run {self.opened.run.id} has no modules: its recorded plans are evaluated, no program is called",
-                    code="usage.program",
-                    hint="leave --program out",
-                )
             return ProgramReplayer(self.opened.run, self.opened.files)
         program = find_program(self.opened.run, self.request.program, Path.cwd())
         if not program.is_same:

@@ -12,6 +12,7 @@ import pytest
 from govtool.app.workflow_runs import circuit_cache
 from govtool.errors import IntegrityError
 from govtool.records.execute import duck_tables
+from govtool.records.plan.nodes import Session
 from govtool.workflow.annotate.circuit import Circuit
 from govtool.workflow.storage.circuits import StoredCircuit, unpack_circuit
 
@@ -100,6 +101,6 @@ def test_a_damaged_cache_leaves_no_connection_open(tmp_path, monkeypatch, circui
         duckdb.connect(str(tmp_path / "tables.duckdb")).close()
         (tmp_path / "circuit").write_bytes(circuit)
     with pytest.raises((IntegrityError, duckdb.Error), match=error):
-        circuit_cache._opened(tmp_path, SimpleNamespace(relations={}), None, SimpleNamespace(settings=()))
+        circuit_cache._opened(tmp_path, SimpleNamespace(relations={}), None, Session("", ansi=True, zone="UTC"))
     with pytest.raises(duckdb.ConnectionException, match="closed"):
         opened[0].connection.execute("SELECT 1")
