@@ -19,8 +19,8 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.syntax.lexer import Lexer, lexer
 from govtool.capture.sql.walk.relation import into_of
 
-ROOM = 3_000_000
-"""Characters of SQL whose trees are held; they take about 150 MB."""
+ROOM = 5_000_000
+"""Characters of SQL whose trees are held; they take about 250 MB."""
 
 MANY = 1_000_000
 """Characters of SQL whose trees are not worth the time that it takes to free them one by one."""
