@@ -30,7 +30,7 @@ class RunDeletionAnswer(Answer):
     """The tokens."""
     relations: Mapping[str, OutputDeletion]
     replayed: tuple[str, ...] = ()
-    """Invocations that were called again: ``module#number``."""
+    """Invocations that were called again, or whose plans were evaluated again: ``module#number``."""
     not_replayable: Mapping[str, str] = field(default_factory=dict)
     """Relations that cannot be made again, with the reason."""
     notes: tuple[str, ...] = ()

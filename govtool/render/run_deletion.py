@@ -54,7 +54,7 @@ def _summary(answer: RunDeletionAnswer) -> Iterator[str]:
         parts += ["rows may appear"] if found.gains_possible else []
         yield f"{name}: {', '.join(parts) or 'no row'}"
     if answer.replayed:
-        yield f"called again: {', '.join(answer.replayed)}"
+        yield f"evaluated again: {', '.join(answer.replayed)}"
     for name, reason in answer.not_replayable.items():
         yield f"{name} cannot be made again: {reason}"
     yield from answer.notes
