@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from govtool.app.workflow_runs.addresses import parse_address, select_versions
-from govtool.errors import UnknownNameError
+from govtool.app.workflow_runs.addresses import _key_text, find_version, parse_address, select_versions
+from govtool.errors import AmbiguousNameError, UnknownNameError
 
 
 def invocation(node, relation, path):
@@ -34,3 +34,19 @@ def test_near_names_are_relations(text, near):
         select_versions(RUN, parse_address(text))
     assert found.value.code == "usage.unknown-relation"
     assert near in found.value.nearest
+
+
+@pytest.mark.parametrize("key", ["[de]", "[land=de]"])
+def test_one_of_several_versions_is_proposed_with_the_key(key):
+    rows = SimpleNamespace(values=[("de", 2)], columns=["land", "n"])
+    twice = [invocation("a", "top", "a/top"), invocation("b", "top", "b/top")]
+    run = SimpleNamespace(whole=1, invocations=twice, relations={"a/top": 1, "b/top": 2})
+    with pytest.raises(AmbiguousNameError) as found:
+        find_version(run, SimpleNamespace(rows=lambda _: rows), parse_address(f"top{key}"))
+    assert found.value.hint == f"name one: b/top@1{key}"
+
+
+@pytest.mark.parametrize("key", ["[x]", "[a=x,y]", "['a, b','it''s']", "[a='=x',2]", "['']"])
+def test_a_key_is_written_as_it_is_read(key):
+    known = parse_address(f"top{key}").key
+    assert parse_address(f"top{_key_text(known)}").key == known

@@ -195,9 +195,18 @@ def find_version(run: WorkflowRun, files: RunFiles, address: RowAddress) -> Addr
             f"{len(found)} versions of {address.relation} have such a row{more}" if address.key else times,
             code="usage.ambiguous-relation",
             nearest=tuple(map(str, found[:_SHOWN])),
-            hint=f"name one: {found[-1]}",
+            hint=f"name one: {found[-1]}{_key_text(address.key)}",
         )
     return found[0]
+
+
+def _key_text(key: Key) -> str:
+    """A key as an address has it."""
+    parts = []
+    for name, value in key:
+        text = "'" + value.replace("'", "''") + "'" if re.search(r"[,'\"=\[\]]|^\s|\s$|^$", value) else value
+        parts.append(text if isinstance(name, int) else f"{name}={text}")
+    return f"[{','.join(parts)}]" if parts else ""
 
 
 def _distinct(found: Sequence[AddressedRelation]) -> list[AddressedRelation]:
