@@ -106,8 +106,8 @@ HOSTILE = ("a.", "a-", "sig-", "sig", "/*", '"@', "$a", "password  ", "mysql('a'
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_long_text_of_others_takes_time_in_proportion(unit: str) -> None:
-    """A pattern that looks at the rest of the text from each place would take hours here."""
-    text = unit * 100_000
+    """A pattern that looks at the rest of the text from each place would take many minutes here."""
+    text = unit * 25_000
     for clean in (clean_text, clean_message, masked_line):
         assert len(clean(text)) > 0
     assert clean_value(text, text)
