@@ -196,11 +196,14 @@ def _structural(literal: str, before: str, mode: str, dialect: str) -> bool:
         return value[0] == "@" or clean_location(value) == value
     if "@" in value:
         return False
+    return value.lower() in _DATE_PARTS or _is_named_before(value, before, mode, dialect)
+
+
+def _is_named_before(value: str, before: str, mode: str, dialect: str) -> bool:
+    """Return whether the text before a literal says that it is a name, a path or a part of a value."""
     at = last_before(before, len(before))
     word = word_ending(before, at)
     if (mode == "FOR" and word != "FOR") or (mode in ("PIVOT", "UNPIVOT") and " IN" in before.upper()):
-        return True
-    if value.lower() in _DATE_PARTS:
         return True
     if at < 0:
         return False
