@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
-from zoneinfo import available_timezones
 
 from govtool.records.execute.inputs import local_path
 from govtool.records.plan import types as t
+from govtool.records.plan.clock import zone_named
 from govtool.records.plan.nodes import File, Relation, Session
 from govtool.records.sql.dialect import NotExact
 
@@ -143,7 +143,7 @@ def _is_plain(kind: t.Type, zone: str) -> bool:
     if isinstance(kind, t.Decimal):
         return True
     if kind == t.TIMESTAMP:
-        return zone in available_timezones()
+        return zone_named(zone) is not None
     numbers = (t.FLOAT, t.DOUBLE, t.BYTE, t.SHORT, t.INTEGER, t.LONG)
     return kind in (t.STRING, t.BOOLEAN, t.DATE, t.TIMESTAMP_NTZ, *numbers)
 

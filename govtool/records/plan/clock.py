@@ -60,14 +60,14 @@ class Clock:
 def _converted(kind: str, instant: int, zone: str) -> int | None:
     if kind in _INSTANTS:
         return instant
-    place = _zone(zone)
+    place = zone_named(zone)
     if place is None:
         return None
     local = (_EPOCH.replace(tzinfo=UTC) + instant * _MICROSECOND).astimezone(place).replace(tzinfo=None) - _EPOCH
     return local.days if kind == "CurrentDate" else local // _MICROSECOND
 
 
-def _zone(name: str) -> tzinfo | None:
+def zone_named(name: str) -> tzinfo | None:
     """A zone by its name; None of an offset or another form that only Java reads."""
     try:
         return ZoneInfo("UTC" if name in ("Z", "UTC") else name)
