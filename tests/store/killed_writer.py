@@ -1,12 +1,17 @@
-"""A writer that is killed: ``killed_writer.py STORE MODE K``; started by test_store_kill.py.
+"""A writer that is killed; started by test_store_kill.py.
 
-Modes: ``after`` kills after the K-th request (which is before the next one), ``slot`` when the slot is written, ``sync`` at the K-th fsync,
-``loop`` commits until it is
-killed from outside and prints each sequence number after the store acknowledged it.
+``killed_writer.py`` alone makes one for each line ``[STORE, MODE, K]`` of stdin, and answers with how it ended: it forks,
+as most of what a process costs are its imports. ``killed_writer.py STORE MODE K`` is one alone.
+
+Modes: ``loop`` (alone) commits until it is killed from outside, and prints each sequence number after the store
+acknowledged it; ``after`` kills after the K-th request (which is before the next one), ``slot`` when the slot is written, ``sync``
+at the K-th fsync, ``init`` at the K-th fsync of making the store.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 
@@ -25,24 +30,48 @@ def batch(store, n):
     return store.commit(changes, message=f"{n}", author="me", batch=f"b{n}")
 
 
+def synced(act):
+    """Call this at each fsync of a local store."""
+    real = local.sync
+    local.sync = lambda path: (act("sync", str(path)), real(path))
+
+
 def main(uri, mode, k):
+    if mode == "init":
+        synced(At(k, kill))
+        Store.init(uri)
+        return
     store = Store.init(uri, exist_ok=True)
-    if mode == "loop":
-        while True:
-            k += 1
-            print(batch(store, k).commit.seq, k, flush=True)
     if mode == "slot":
         ends = lambda op, key: kill() if op == "create" and key.startswith("log/") else None  # noqa: E731
         store.objects = Wrapped(store.objects, after=ends)
     elif mode == "sync":
-        real, at = local.sync, At(k, kill)
-        local.sync = lambda path: (at("sync", str(path)), real(path))
+        synced(At(k, kill))
     else:
-        at = At(k, kill)
-        store.objects = Wrapped(store.objects, after=at)
+        store.objects = Wrapped(store.objects, after=At(k, kill))
     batch(store, 2)
-    print("survived")
+
+
+def loop(uri, k):
+    store = Store.init(uri, exist_ok=True)
+    while True:
+        k += 1
+        print(batch(store, k).commit.seq, k, flush=True)
+
+
+def fork_each():
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            main(*json.loads(line))
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    if not sys.argv[1:]:
+        fork_each()
+    elif sys.argv[2] == "loop":
+        loop(sys.argv[1], int(sys.argv[3]))
+    else:
+        main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

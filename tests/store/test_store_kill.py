@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -19,7 +20,24 @@ SCRIPT = Path(__file__).with_name("killed_writer.py")
 
 
 def run(*args):
-    return subprocess.Popen([sys.executable, str(SCRIPT), *map(str, args)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, str(SCRIPT), *map(str, args)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def end_of():
+    """``end_of(uri, mode, k)``: how a writer ended, a process of its own; all start where the first one does."""
+    started = []
+
+    def end(*args):
+        if not started:
+            started.append(run())
+        print(json.dumps(args), file=started[0].stdin, flush=True)
+        return int(started[0].stdout.readline())
+
+    yield end
+    for process in started:
+        process.communicate(timeout=60)
 
 
 def version(store):
@@ -34,15 +52,15 @@ def version(store):
 
 
 @pytest.mark.parametrize(("backend", "mode"), [("local", "after"), ("local", "sync"), ("moto", "after")])
-def test_killed_at_every_step(make_uri, backend, mode):
+def test_killed_at_every_step(make_uri, end_of, backend, mode):
     k, survived = 0, False
     while not survived:
         k += 1
         uri = make_uri(backend) + f"/{k}"
         batch(Store.init(uri), 1)
-        process = run(uri, mode, k)
-        survived = "survived" in process.communicate(timeout=60)[0]
-        assert survived or process.returncode == -signal.SIGKILL
+        ended = end_of(uri, mode, k)
+        survived = ended == 0
+        assert survived or ended == -signal.SIGKILL
         store = Store.open(uri)
         found = version(store)
         assert found in ((2,) if survived else (1, 2))
@@ -65,6 +83,7 @@ def test_killed_at_random_moments(tmp_path):
         process.kill()
         with process.stdout as stdout:  # `communicate` loses lines that were read ahead
             rest = stdout.read()
+        process.stdin.close()
         process.wait(timeout=60)
         done = [tuple(map(int, row.split())) for row in (line + rest).splitlines() if row.count(" ") == 1]
         acknowledged, n = max([(acknowledged, n), *done])
@@ -76,16 +95,10 @@ def test_killed_at_random_moments(tmp_path):
     assert [commit.seq for commit in store.log()] == list(range(acknowledged, 0, -1))
 
 
-def test_killed_while_it_is_made(tmp_path):
+def test_killed_while_it_is_made(tmp_path, end_of):
     for k in range(1, 12):
         uri = str(tmp_path / f"{k}")
-        code = (
-            f"import sys; sys.path[:0] = [{str(SCRIPT.parent)!r}, {str(SCRIPT.parents[2])!r}]\n"
-            "from store_doubles import At, kill\nfrom govtool.store import Store; from govtool.store.backends import local\n"
-            f"real, at = local.sync, At({k}, kill)\n"
-            "local.sync = lambda path: (at('', ''), real(path))\n"
-            f"Store.init({uri!r})\n"
-        )
-        subprocess.run([sys.executable, "-c", code], timeout=60)
+        assert end_of(uri, "init", k) in (-signal.SIGKILL, 0)
+        assert k > 1 or not Path(uri, "govtool.json").exists()
         assert Store.init(uri, exist_ok=True).head() is None
         assert batch(Store.open(uri), 1).created

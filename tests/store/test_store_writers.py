@@ -9,12 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from depth import examples
 from store_doubles import Wrapped
 
 from bench import servers
 from govtool.store import Changes, Fragment, Store
 
-COMMITS = 50
+COMMITS = examples(50)
 
 CODE = """
 import sys
@@ -29,7 +30,7 @@ for n in range({commits}):
 
 
 @pytest.mark.parametrize("backend", ["local", "server"])
-def test_eight_processes_of_fifty_commits(make_uri, backend):
+def test_eight_processes_at_once(make_uri, backend):
     uri = make_uri(backend if backend == "local" else "seaweedfs" if servers.weed() else "moto")
     store = Store.init(uri)
     root = str(Path(__file__).parents[2])
