@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from answers import check
@@ -11,6 +12,7 @@ from govtool.app.upkeep.fragment_text import TextForms
 from govtool.model.records import PRIVATE_VALUES, PrivateValues, RecordRun, encode_private, encode_record_runs
 from govtool.store import Changes, Fragment, Store
 
+LINES = (Path(__file__).parents[2] / "fixtures" / "openlineage" / "spark_orders.jsonl").read_bytes().splitlines()
 SECRET = "Ann.O'Hara@example.org"
 SQL = """create table crm.users (id int, email text);
 create view mart.{name} as select id, email from crm.users;
@@ -129,6 +131,38 @@ def test_a_text_is_removed_after_a_source_was(leaked, project):
     assert leaked("store", "forget", "--source", "sql:etl").code == 0
     done = leaked("store", "forget", "--text-file", "-", stdin=b"for Zoe Q")
     assert (done.code, holding(project, "for Zoe Q")) == (0, []), done.err
+
+
+def test_a_branch_and_a_tag_that_are_called_so_are_named(leaked):
+    leaked("branch", "create", "of/zoe-quinn"), leaked("tag", "create", "zoe-quinn")
+    done = leaked("store", "forget", "--text-file", "-", "-f", "json", stdin=b"of/Zoe-Quinn")
+    assert (done.code, len(json.loads(done.out)["held"])) == (1, 1)
+    done = leaked("store", "forget", "--text-file", "-", "-f", "json", stdin=b"Zoe-Quinn")
+    held = {each["place"]: each["reason"] for each in json.loads(done.out)["held"]}
+    assert (done.code, len(held)) == (1, 2)
+    assert held["tags/zoe-quinn"] == "in its name, which govtool tag delete zoe-quinn removes"
+    assert leaked("tag", "delete", "zoe-quinn").code == 0
+    done = leaked("store", "forget", "--text-file", "-", "-f", "json", stdin=b"Zoe-Quinn")
+    assert len(json.loads(done.out)["held"]) == 1
+
+
+def test_a_text_is_found_as_urls_of_forms_write_it(store, project):
+    event = json.loads(LINES[0])
+    event["inputs"] = [{"namespace": "https://h", "name": name} for name in ("q/Zoe+Q%2fX", "q/Zoe%20Q/X", "q/Zoe+Q/X")]
+    (project / "e.json").write_text(json.dumps(event))
+    assert store("ingest", "openlineage", "e.json").code == 0
+    before = store("ls").out
+    assert "Zoe+Q" in before
+    assert store("store", "forget", "--text-file", "-", stdin=b"\xef\xbb\xbfZoe Q/X\r\n").code == 0
+    assert "zoe" not in store("ls").out.lower()
+    assert holding(project, "Zoe+Q") == []
+
+
+@pytest.mark.parametrize("data", ["Zoë Quinn".encode("latin-1"), "Zoe Quinn".encode("utf-16")])
+def test_texts_in_another_encoding_are_refused(leaked, data):
+    """Nothing would be found, and the answer that nothing holds it is wrong."""
+    done = leaked("store", "forget", "--text-file", "-", stdin=data)
+    assert (done.code, "UTF-8" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("text", ["", "abc", "\n"])

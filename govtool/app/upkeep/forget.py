@@ -275,14 +275,16 @@ def _held(store: Store, forms: TextForms, tombstones: Sequence[FragmentRef]) -> 
 
 
 def _held_for_good(store: Store, forms: TextForms) -> Iterator[Remainder]:
-    """Commits, nodes and tags that hold a text. They are named by their digest, or by others: they cannot change."""
+    """Commits, nodes and tags that hold a text, or are called so. Others name them, or a digest: they cannot change."""
     for folder in ("log", "manifest", "tags"):
         for info in store.objects.scan(folder):
-            data = store.objects.get(info.key) or b""
-            if forms.in_bytes(data):
-                yield Remainder(
-                    info.key, f"in {', '.join(_fields(data, forms)) or 'its text'}, which cannot be changed"
-                )
+            data, name = store.objects.get(info.key) or b"", info.key.replace("=", "/")
+            if forms.in_bytes(data) or forms.in_text(name):
+                places = [*_fields(data, forms), *(["its name"] if forms.in_text(name) else ())]
+                rest = "which cannot be changed"
+                if folder == "tags":
+                    rest = f"which govtool tag delete {name.partition('/')[2]} removes"
+                yield Remainder(info.key, f"in {', '.join(places) or 'its text'}, {rest}")
 
 
 def _fields(data: bytes, forms: TextForms) -> Iterator[str]:

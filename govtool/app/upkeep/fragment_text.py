@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from govtool.errors import UsageError
 from govtool.model.parquet import read_parquet, refusing_damage, write_parquet
@@ -135,7 +135,7 @@ def _forms(text: str) -> set[str]:
         former_text(text),
         current_id(text),
         renewed_text(text),
-        quote(text, safe=""),
+        *(written(text, safe=safe) for written in (quote, quote_plus) for safe in ("", "/")),
     }
 
 

@@ -175,7 +175,7 @@ def lines_of(name: str) -> tuple[str, ...]:
     """The lines of a file, or of stdin for ``-``, that are not empty.
 
     Raises:
-        UsageError: It cannot be read (``usage.unreadable``).
+        UsageError: It cannot be read, or is not UTF-8 (``usage.unreadable``).
     """
     import sys
 
@@ -186,7 +186,15 @@ def lines_of(name: str) -> tuple[str, ...]:
         data = read_bounded(sys.stdin.buffer, "stdin") if name == "-" else read_given(Path(name))
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}", code="usage.unreadable") from error
-    return tuple(line for line in data.decode("utf-8", "replace").splitlines() if line.strip())
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{name} is not text in UTF-8 (byte {error.start + 1})",
+            code="usage.unreadable",
+            hint="save it as UTF-8; in another encoding no text would be found",
+        ) from error
+    return tuple(line.removesuffix("\r") for line in lines if line.strip())
 
 
 PolicyOption = Annotated[
