@@ -200,16 +200,16 @@ class _Checker:
         yield from (end for item in newest.items() if not (end := self._commits[item]).closed)
 
     def _check_branch(self, branch: str) -> None:
+        hint = self._objects.get(log.hint_key(branch))  # before the slots: commits may go on meanwhile
         seqs = listed_slots(self._objects, branch)
         for seq in seqs:
             self._attempt(slot_key(branch, seq), lambda seq=seq: self._read_slot(branch, seq))  # type: ignore[misc]
         for seq in sorted({*range(seqs[0], seqs[-1] + 1)}.difference(seqs)) if seqs else ():
             self._report("store.corrupt-chain", slot_key(branch, seq), f"slot {seq} of branch {branch!r} is missing")
-        self._check_hint(branch, seqs)
+        self._check_hint(branch, seqs, hint)
 
-    def _check_hint(self, branch: str, seqs: list[int]) -> None:
+    def _check_hint(self, branch: str, seqs: list[int], data: bytes | None) -> None:
         """A hint may lag, but not be ahead, and it must be one: readers pass over another, and list the branch."""
-        data = self._objects.get(log.hint_key(branch))
         hint = log.decode_hint(data)
         if hint is None and data is not None:
             self._report("store.corrupt", log.hint_key(branch), f"the hint of branch {branch!r} is damaged")

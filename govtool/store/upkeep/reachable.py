@@ -15,9 +15,14 @@ _AT_ONCE = 32
 
 
 def listed_slots(objects: ReadableObjects, branch: str) -> list[int]:
-    """The numbers of a branch's slots, ascending."""
+    """The numbers of a branch's slots, ascending.
+
+    A listing may miss a slot that is made while it goes on, and hold the one after it: those between are looked up.
+    """
     names = [info.key.rsplit("/", 1)[1] for info in objects.scan(f"log/{branch_key(branch)}")]
-    return sorted(int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit())
+    seqs = {int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()}
+    between = sorted(set(range(min(seqs), max(seqs))).difference(seqs)) if seqs else ()
+    return sorted({*seqs, *(seq for seq in between if objects.get(slot_key(branch, seq)) is not None)})
 
 
 def all_commits(objects: ReadableObjects) -> Iterator[Commit]:
@@ -28,12 +33,13 @@ def all_commits(objects: ReadableObjects) -> Iterator[Commit]:
             there. What it referred to is not known.
     """
     for branch in sorted({*refs.branch_names(objects), *refs.hinted_names(objects)}):
+        hint = log.decode_hint(objects.get(log.hint_key(branch)))  # before the slots: commits may go on meanwhile
         seqs = listed_slots(objects, branch)
         for seq in sorted(set(range(seqs[0], seqs[-1])).difference(seqs)) if seqs else ():
             raise log.chain_error(slot_key(branch, seq), "is missing")
         for start in range(0, len(seqs), _AT_ONCE):
             yield from _commits(objects, branch, seqs[start : start + _AT_ONCE])
-        _require_newest(objects, branch, seqs)
+        _require_newest(hint, branch, seqs)
 
 
 def _commits(objects: ReadableObjects, branch: str, seqs: Sequence[int]) -> Iterator[Commit]:
@@ -46,13 +52,12 @@ def _commits(objects: ReadableObjects, branch: str, seqs: Sequence[int]) -> Iter
         yield commit
 
 
-def _require_newest(objects: ReadableObjects, branch: str, seqs: Sequence[int]) -> None:
+def _require_newest(hint: log.Hint | None, branch: str, seqs: Sequence[int]) -> None:
     """Refuse a branch whose newest slot is gone: the hint names a later one.
 
     Raises:
         IntegrityError: It does.
     """
-    hint = log.decode_hint(objects.get(log.hint_key(branch)))
     if hint is not None and hint.seq > (seqs[-1] if seqs else 0):
         raise log.chain_error(slot_key(branch, hint.seq), f"is missing, which {log.hint_key(branch)} names")
 
