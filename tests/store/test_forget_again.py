@@ -231,6 +231,28 @@ def test_killed_at_a_write_of_two_removals_the_same_again_completes_it(packs):
     assert k > 10
 
 
+@pytest.mark.parametrize("k", range(1, 24, 3))
+def test_what_another_one_forgets_meanwhile_is_gone_too(leaked, k):
+    """Each would put back what the other removes: after both, neither text is in any object."""
+    other = Store.open_objects(leaked.objects)
+    at = At(k, lambda: forgotten(other, TWO))
+    counted = Wrapped(leaked.objects, before=lambda op, key: at(op, key) if op in ("create", "put", "get") else None)
+    counted.is_remote = leaked.is_remote
+    forgotten(Store(counted, leaked.store_id), ONE)
+    assert at.fired
+    assert holding(leaked, ONE, TWO) == []
+    assert stated(sound(leaked), "1") == sorted([f"*** *** {THREE}", "x", f"*** {THREE}", "clean"])
+
+
+def test_what_is_ingested_while_it_is_forgotten_is_gone_too(leaked):
+    changed = At(1, lambda: speak(Store.open_objects(leaked.objects), "new", parquet(f"new {ONE}")))
+    counted = Wrapped(leaked.objects, before=lambda op, key: changed(op, key) if op == "create" else None)
+    counted.is_remote = leaked.is_remote
+    done = forgotten(Store(counted, leaked.store_id), ONE)
+    assert {source for each in done.fragments for source in each.sources} == {"etl", "new"}
+    assert holding(leaked, ONE) == []
+
+
 def test_what_nothing_refers_to_is_listed(leaked):
     key = next(ref.key for refs in fragments_in_history(leaked).values() for ref in refs)
     data = leaked.objects.get(key)

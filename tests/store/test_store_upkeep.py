@@ -366,6 +366,35 @@ def test_an_interrupted_copy_is_no_store_and_can_be_completed(busy, target):
     assert everything(Store.open_objects(target)) == everything(busy)
 
 
+class Going(Wrapped):
+    """Objects of a store on which another one commits, to two branches, whenever objects are listed or a hint is read."""
+
+    def __init__(self, objects):
+        super().__init__(objects, before=self.commit, after=self.commit)
+        self.is_remote = True
+        self.number, self.other = 0, Store.open_objects(objects)
+
+    def commit(self, op, key):
+        if (op == "scan" or key.startswith("hint/")) and self.number < 40:
+            self.number += 1
+            speak(self.other, f"w{self.number % 5}", b"%d" % self.number)
+            branch = f"{'az'[self.number % 2]}-{uuid.uuid4().hex}"
+            branches.create_branch(self.other, branch, self.other.head(), author="ann")
+            tags.create_tag(self.other, "moved", self.other.head(branch), author="ann", replace=True)
+
+
+def test_upkeep_raises_no_false_alarm_while_others_commit(target):
+    store = Store.init(f"memory://{uuid.uuid4().hex}")
+    speak(store, "etl", b"a", batch="a")
+    for upkeep in (fsck, partial(collect, now=later()), partial(copy_store, target=target)):
+        going = Going(store.objects)
+        result = upkeep(Store(going, store.store_id))
+        assert going.number > 2
+        assert getattr(result, "problems", ()) == ()
+    assert fsck(Store.open_objects(target)).problems == ()
+    assert fsck(store).problems == ()
+
+
 def test_another_store_is_not_overwritten(busy, target):
     other = Store.init_objects(target)
     with pytest.raises(StoreError) as caught:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,19 @@ from govtool.app.project.sources import unknown_source
 from govtool.app.project.user import user_name
 from govtool.app.upkeep.fragment_text import SHORTEST, TextForms, rows_without
 from govtool.app.upkeep.record_fragments import RecordFragments, read_record_fragments
-from govtool.errors import IntegrityError, StoreError, UnknownNameError, UsageError
+from govtool.errors import ConflictError, IntegrityError, StoreError, UnknownNameError, UsageError
 from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, RECORD_TABLES
 from govtool.store import cache
 from govtool.store.names import FORGOTTEN
-from govtool.store.tombstones import FragmentName
-from govtool.store.upkeep.forget import Forgotten, Removal, StandIn, forget, fragments_in_history
+from govtool.store.tombstones import FragmentName, Tombstones, read_tombstones
+from govtool.store.upkeep.forget import (
+    Forgotten,
+    ForgottenMeanwhileError,
+    Removal,
+    StandIn,
+    forget,
+    fragments_in_history,
+)
 from govtool.store.upkeep.gc import collect
 
 if TYPE_CHECKING:
@@ -36,6 +43,8 @@ _UNREAD = (
     "damaged, so it could not be looked through: restore it from a backup and run this again,"
     " or remove all of its source: --source '{}'"
 )
+_ROUNDS = 20
+"""How often others may remove something while a request is carried out."""
 _CACHES = ("blobs", "memos", "sidecars")
 """Folders of the local cache that hold copies of text; what is in them is made again when it is needed."""
 
@@ -73,29 +82,82 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
     forms = TextForms(request.texts) if request.texts else None
     _check_words(request, forms)
     branch = existing_branch(store, request.branch)
-    everything = fragments_in_history(store)
-    history = {name: refs for name, refs in everything.items() if refs[0].source != FORGOTTEN}
-    # Stand-ins of earlier removals are not removed; where they hold the text, the answer says so.
-    tombstones = [refs[0] for name, refs in everything.items() if name not in history]
-    chosen, doubts = _chosen(store, history, request, forms, progress)
-    removal = Removal(chosen, frozenset(request.sources), request.reason)
+    found = _look_through(store, request, forms, progress, {})
     done = Forgotten(())
-    if (chosen or removal.sources) and not request.dry_run:
-        message = request.message or f"forget {len(chosen)} fragment{'' if len(chosen) == 1 else 's'}"
-        done = forget(store, removal, branch, author=request.author or user_name(), message=message)
+    if (found.chosen or request.sources) and not request.dry_run:
+        found, done = _remove(store, request, forms, branch, found)
     emptied = () if request.dry_run else _empty_caches(store)
+    held = _held(store, forms) if forms else ()
     return ForgetAnswer(
         store.uri,
         request.dry_run,
-        tuple(_removed(history, chosen)),
+        tuple(_removed(found.history, found.chosen)),
         commits=tuple((commit.branch, commit.seq, commit.id) for commit in done.commits),
         objects=done.removed,
         indexes=done.indexes,
         caches=emptied,
-        held=(*_shared(history, request.sources), *doubts, *(_held(store, forms, tombstones) if forms else ())),
-        lost=tuple(_lost(history[name][0]) for name in done.lost),
+        held=(*_shared(found.history, request.sources), *found.doubts, *held),
+        lost=tuple(_lost(found.history[name][0]) for name in done.lost),
         unreached=_unreached(store),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a request removes, of a store at one time."""
+
+    known: Tombstones
+    history: _History
+    chosen: _Chosen
+    doubts: list[Remainder]
+    """What could not be looked through."""
+
+    def and_then(self, later: _Found) -> _Found:
+        """This, and what was found later."""
+        history, chosen = {**self.history, **later.history}, {**self.chosen, **later.chosen}
+        return _Found(later.known, history, chosen, [*self.doubts, *later.doubts])
+
+
+def _look_through(
+    store: Store, request: ForgetRequest, forms: TextForms | None, progress: Progress | None, before: _History
+) -> _Found:
+    """Look through every fragment, or through those that were not there before.
+
+    Stand-ins of earlier removals are not removed; where they hold the text, the answer says so.
+    """
+    known = read_tombstones(store.objects)
+    everything = fragments_in_history(store)
+    history = {name: refs for name, refs in everything.items() if refs[0].source != FORGOTTEN and name not in before}
+    if before and not history:
+        return _Found(known, {}, {}, [])
+    chosen, doubts = _chosen(store, history, request, forms, progress)
+    return _Found(known, history, chosen, doubts)
+
+
+def _remove(
+    store: Store, request: ForgetRequest, forms: TextForms | None, branch: str, found: _Found
+) -> tuple[_Found, Forgotten]:
+    """Remove what was found, and what others committed meanwhile; return all of it, and what became of it.
+
+    Raises:
+        ConflictError: Others forget all the time.
+    """
+    removed, done = _Found(found.known, {}, {}, []), Forgotten(())
+    for _ in range(_ROUNDS):
+        count = len(found.chosen)
+        message = request.message or f"forget {count} fragment{'' if count == 1 else 's'}"
+        removal = Removal(found.chosen, frozenset(request.sources), request.reason)
+        author = request.author or user_name()
+        try:
+            made = forget(store, removal, branch, author=author, message=message, known=found.known)
+        except ForgottenMeanwhileError:
+            pass  # what was to stand in the place of fragments may hold what the other command removed
+        else:
+            removed, done, request = removed.and_then(found), done.and_then(made), replace(request, sources=())
+        found = _look_through(store, request, forms, None, removed.history)
+        if not (found.chosen or request.sources):
+            return removed.and_then(found), done
+    raise ConflictError("others remove data from this store all the time", hint="run it again")
 
 
 def _chosen(
@@ -262,10 +324,11 @@ def _lost(ref: FragmentRef) -> Remainder:
     return Remainder(_short((ref.table, ref.sha256)), reason)
 
 
-def _held(store: Store, forms: TextForms, tombstones: Sequence[FragmentRef]) -> Iterator[Remainder]:
+def _held(store: Store, forms: TextForms) -> Iterator[Remainder]:
     """Objects that hold a text after the removal."""
     yield from _held_for_good(store, forms)
-    for ref in tombstones:
+    everything = fragments_in_history(store).values()
+    for ref in sorted(refs[0] for refs in everything if refs[0].source == FORGOTTEN):
         if forms.in_bytes(store.read(ref)):
             yield Remainder(ref.key, "in the reason of an earlier removal, which cannot be changed")
     later = clock.now() + timedelta(days=1)  # so that no object is too young

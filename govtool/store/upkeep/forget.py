@@ -29,7 +29,7 @@ from govtool.store.tombstones import (
     encode_tombstones,
     read_tombstones,
 )
-from govtool.store.upkeep.reachable import all_commits, all_entries, forgotten_keys
+from govtool.store.upkeep.reachable import all_commits, all_entries, forgotten_keys, reachable_keys
 from govtool.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -58,6 +58,13 @@ class Removal:
     reason: str = ""
 
 
+class ForgottenMeanwhileError(Exception):
+    """Another command forgot something since the history was looked through; nothing was removed.
+
+    What was to stand in the place of fragments may hold what the other one removed: all must be looked through again.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Forgotten:
     """The result of `forget`."""
@@ -70,6 +77,15 @@ class Forgotten:
     """The ids of commits whose published index was deleted."""
     lost: tuple[FragmentName, ...] = ()
     """Fragments that were damaged before, and went with the pack that they shared with a removed one."""
+
+    def and_then(self, later: Forgotten) -> Forgotten:
+        """What became of this removal and of a later one."""
+        return Forgotten(
+            (*self.commits, *later.commits),
+            tuple(sorted({*self.removed, *later.removed})),
+            tuple(sorted({*self.indexes, *later.indexes})),
+            tuple(dict.fromkeys((*self.lost, *later.lost))),
+        )
 
 
 def fragments_in_history(store: Store) -> dict[FragmentName, list[FragmentRef]]:
@@ -97,7 +113,9 @@ def _objects_there(store: Store) -> frozenset[str]:
     return frozenset(info.key for folder in ("frag", "pack") for info in store.objects.scan(folder))
 
 
-def forget(store: Store, removal: Removal, branch: str, *, author: str, message: str) -> Forgotten:
+def forget(
+    store: Store, removal: Removal, branch: str, *, author: str, message: str, known: Tombstones | None = None
+) -> Forgotten:
     """Remove fragments from all versions of a store.
 
     Args:
@@ -106,26 +124,55 @@ def forget(store: Store, removal: Removal, branch: str, *, author: str, message:
         branch: The branch that gets a commit in any case.
         author: For people.
         message: The commits' message.
+        known: What was forgotten when the fragments were looked through; by default, now.
 
     Raises:
+        ForgottenMeanwhileError: More was forgotten since.
         IntegrityError: a slot, a manifest node or a tombstone is damaged; nothing was removed.
         UnknownNameError: ``usage.unknown-branch``.
         StoreError: the store cannot be written. The same command again completes what was begun.
     """
-    known = read_tombstones(store.objects)
+    known = read_tombstones(store.objects) if known is None else known
     history = fragments_in_history(store)
     moved, lost = _moved(store, history, removal, known)
     tombstone = _write(store, removal, moved, known)
-    commits = []
-    for name in dict.fromkeys((branch, *(each.name for each in list_branches(store)))):
-        commit = _commit(store, name, removal, moved, tombstone, always=name == branch, about=(author, message))
-        commits += [commit] if commit else []
+    about = author, message
+    try:
+        commits = [_commit(store, branch, removal, moved, tombstone, known=known, about=about)]
+    except ForgottenMeanwhileError:
+        _settle(store, removal, moved)
+        raise
+    for name in sorted({each.name for each in list_branches(store)} - {branch}):
+        commits.append(_commit(store, name, removal, moved, tombstone, known=None, about=about))
     indexes = _drop_indexes(store, removal, known)
     # Of an earlier removal that was interrupted, what it left behind goes, too.
     removed = sorted(_objects_there(store) & forgotten_keys(store.objects))
     for key in removed:
         store.objects.delete(key)
-    return Forgotten(tuple(commits), tuple(removed), indexes, lost)
+    _settle(store, removal, moved)
+    return Forgotten(tuple(filter(None, commits)), tuple(removed), indexes, lost)
+
+
+def _settle(store: Store, removal: Removal, moved: Mapping[FragmentName, int]) -> None:
+    """Delete what was written of fragments and no commit refers to; see that what stands in their place is there.
+
+    Others may forget the same at the same time, and find theirs to be of no use.
+    """
+    made = {
+        FragmentRef("", table, digest(new.data), len(new.data), new.rows).key: new.data
+        for (table, _), new in removal.fragments.items()
+        if new is not None
+    }
+    alone = {FragmentRef("", table, sha256, size, 0).key for (table, sha256), size in moved.items()}
+    if not (made or alone):
+        return
+    used = reachable_keys(store.objects, all_commits(store.objects))
+    unused = (made.keys() | alone) - used
+    restored = [key for key in sorted(made.keys() & used) if store.objects.create(key, made[key])]
+    if restored:  # or were they removed for good just now?
+        unused |= set(restored) - reachable_keys(store.objects, all_commits(store.objects))
+    for key in sorted(unused):
+        store.objects.delete(key)
 
 
 def _moved(
@@ -193,16 +240,22 @@ def _commit(
     moved: Mapping[FragmentName, int],
     tombstone: Entry,
     *,
-    always: bool,
+    known: Tombstones | None,
     about: tuple[str, str],
 ) -> Commit | None:
-    """Commit the rest of the sources concerned to a branch; None if there are none."""
+    """Commit the rest of the sources concerned to a branch; None if there are none and nothing is said to be known.
+
+    Raises:
+        ForgottenMeanwhileError: More than what is known was forgotten.
+    """
 
     def attempt() -> Commit | None:
         head = existing(store, branch)
+        if known is not None and read_tombstones(store.objects) != known:
+            raise ForgottenMeanwhileError
         live = log.read_live(store.objects, head)
         touched = _touched(live, removal, moved)
-        if not touched and not always:
+        if not touched and known is None:
             return None
         entries = [left for source in touched for left in _left(live.entries(source), removal, moved)]
         return _land(store, head, head.manifest.apply(touched, [*entries, tombstone]), touched, removal, about)
