@@ -74,3 +74,11 @@ def test_a_line_of_many_calls_of_unknown_macros() -> None:
     calls = ", ".join(f"{{{{ u{n}() }}}} as a{n}" for n in range(COUNT // 4))
     (made,) = extract([Script("m.sql", f"select {calls} from t")], Options(dialect="postgres")).derivations
     assert {note.message.partition(" is")[0] for note in made.diagnostics} >= {"macro u7", "macro u1999"}
+
+
+def test_joins_within_each_other_that_are_too_deep_to_parse() -> None:
+    """Each name is looked at where it stands, not behind a copy of all that comes before it."""
+    count = 10_000
+    text = "select * from " + "(" * count + "t" + " join u on t.a = u.b)" * count
+    found = extract([Script("deep.sql", text)], Options(dialect="postgres"))
+    assert [each.code for each in found.diagnostics] == ["nesting"]

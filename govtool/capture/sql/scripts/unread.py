@@ -81,7 +81,7 @@ def mentioned(tokens: Sequence[Token], dialect: str, text: str) -> list[exp.Tabl
         is_name = tokens[index].token_type in _NAMES and word(tokens[index]) not in _NO_NAMES
         if is_name and (plain is None or plain.issuperset(_WORD.findall(tokens[index].text))):
             for stop in (end, end - 2):
-                table = _table(tokens[:stop], index, dialect)[0] if stop > index else None
+                table = _table(tokens[index:stop], 0, dialect)[0] if stop > index else None
                 if table is not None:
                     found.setdefault(table.sql(), table)
         index = end
