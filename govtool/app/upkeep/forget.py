@@ -130,7 +130,7 @@ def _look_through(
     history = {name: refs for name, refs in everything.items() if refs[0].source != FORGOTTEN and name not in before}
     if before and not history:
         return _Found(known, {}, {}, [])
-    chosen, doubts = _chosen(store, history, request, forms, progress)
+    chosen, doubts = _chosen(store, history, request, forms, progress, again=bool(before))
     return _Found(known, history, chosen, doubts)
 
 
@@ -161,14 +161,20 @@ def _remove(
 
 
 def _chosen(
-    store: Store, history: _History, request: ForgetRequest, forms: TextForms | None, progress: Progress | None
+    store: Store,
+    history: _History,
+    request: ForgetRequest,
+    forms: TextForms | None,
+    progress: Progress | None,
+    *,
+    again: bool,
 ) -> tuple[_Chosen, list[Remainder]]:
-    """What a request removes, and what could not be looked through."""
+    """What a request removes, and what could not be looked through; ``again``: nothing of a run may be left."""
     chosen = _of_sources(history, request.sources)
     doubts: list[Remainder] = []
     if request.runs:
         records = read_record_fragments(store, (RECORD_RUNS, PRIVATE_VALUES))
-        of_runs, doubts = _of_runs(store, history, request.runs, records)
+        of_runs, doubts = _of_runs(store, history, request.runs, records, again=again)
         chosen.update(of_runs)
     if forms is not None:
         with_text, unread = _with_text(store, history, forms, progress, chosen)
@@ -204,7 +210,7 @@ def _shared(history: _History, sources: Sequence[str]) -> Iterator[Remainder]:
 
 
 def _of_runs(
-    store: Store, history: _History, runs: Sequence[str], found: RecordFragments
+    store: Store, history: _History, runs: Sequence[str], found: RecordFragments, *, again: bool
 ) -> tuple[_Chosen, list[Remainder]]:
     """The private values and positions of runs, removed from their fragments; and what may be of them, and stays."""
     names: set[str] = set()
@@ -215,7 +221,7 @@ def _of_runs(
             lambda name, run=run: _is_part(name, run),  # type: ignore[misc]
             lambda source, run=run: _is_known(store, history, source, run),  # type: ignore[misc]
         )
-        if not parts.runs and not parts.fragments:
+        if not (parts.runs or parts.fragments or again):
             raise _unknown_run(run, found)
         names, whole, doubtful = names | parts.runs, whole | parts.fragments, doubtful | parts.doubtful
     for group in found.groups:
