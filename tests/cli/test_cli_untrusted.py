@@ -12,10 +12,15 @@ from govtool.cli.commands import COMMANDS
 
 
 @pytest.fixture
-def checkout(project, govtool, monkeypatch, tmp_path_factory):
-    """A repository whose settings name a store elsewhere, and no agreement yet."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+def nothing_agreed(monkeypatch, tmp_path):
+    """No settings of a user, and no agreement yet."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+
+
+@pytest.fixture
+def checkout(project, govtool, nothing_agreed, tmp_path_factory):
+    """A repository whose settings name a store elsewhere, and no agreement yet."""
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "store"
     assert govtool("init", "--store", str(elsewhere)).code == 0
     (project / "govtool.toml").write_text(f"store = {json.dumps(str(elsewhere))}\n")
@@ -75,8 +80,9 @@ def test_every_command_is_on_the_list():
 
 
 @pytest.mark.parametrize("line", COMMAND_LINES)
-def test_no_command_opens_a_store_that_the_checkout_chose(checkout, govtool, project, line):
+def test_no_command_opens_a_store_that_the_checkout_chose(nothing_agreed, govtool, project, line):
     """Or reads anything before it says so: the error is the same where all else is amiss."""
+    (project / "a.sql").write_text("create view v as select a from t")
     (project / "govtool.toml").write_text('store = "s3://attacker/p"\n[[sources]]\nkind = "sql"\npath = "no"\n')
     (project / "policies").mkdir()
     (project / "policies" / "p.yml").write_text("version: 1\nname: p\n")

@@ -231,7 +231,7 @@ def test_killed_at_a_write_of_two_removals_the_same_again_completes_it(packs):
     assert k > 10
 
 
-@pytest.mark.parametrize("k", range(1, 24, 3))
+@pytest.mark.parametrize("k", [1, 8, 15, 22])
 def test_what_another_one_forgets_meanwhile_is_gone_too(leaked, k):
     """Each would put back what the other removes: after both, neither text is in any object."""
     other = Store.open_objects(leaked.objects)
