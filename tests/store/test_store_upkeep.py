@@ -355,15 +355,15 @@ def test_a_copy_is_the_store(busy, target):
     assert fsck(twin, against=anchor(busy)).problems == ()
 
 
-def test_an_interrupted_copy_is_no_store_and_can_be_completed(busy, target):
+def test_an_interrupted_copy_is_no_store_and_can_be_completed(in_memory, target):
     failing = Wrapped(target, At(100, unreachable))
     with pytest.raises(StoreError):
-        copy_store(busy, failing)
+        copy_store(in_memory, failing)
     with pytest.raises(StoreError) as caught:
         Store.open_objects(target)
     assert caught.value.code == "store.missing"
-    copy_store(busy, target)
-    assert everything(Store.open_objects(target)) == everything(busy)
+    copy_store(in_memory, target)
+    assert everything(Store.open_objects(target)) == everything(in_memory)
 
 
 class Going(Wrapped):
@@ -403,12 +403,12 @@ def test_another_store_is_not_overwritten(busy, target):
     assert other.head() is None
 
 
-def test_a_copy_that_went_its_own_way(busy, target):
-    copy_store(busy, target)
+def test_a_copy_that_went_its_own_way(in_memory, target):
+    copy_store(in_memory, target)
     speak(Store.open_objects(target), "etl", b"theirs")
-    speak(busy, "etl", b"ours")
+    speak(in_memory, "etl", b"ours")
     with pytest.raises(ConflictError):
-        copy_store(busy, target)
+        copy_store(in_memory, target)
 
 
 @pytest.mark.parametrize("data", [b"damaged", b"", None])

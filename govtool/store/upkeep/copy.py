@@ -111,14 +111,14 @@ def _read_version(source: ReadableObjects) -> _Version:
     """
     tombstones = read_tombstones(source)
     names = {info.key: source.get(info.key) for prefix in _MUTABLE for info in source.scan(prefix[:-1])}
-    said = {key: data for key, data in names.items() if data is not None and _is_sound(key, data)}
+    sound = {key: data for key, data in names.items() if data is not None and _is_sound(key, data)}
     commits = _with_origins(source, list(all_commits(source)))
     slots = sorted(slot_key(commit.branch, commit.seq) for commit in commits)
     needed = reachable_keys(source, commits)
     contents = sorted(info.key for info in source.scan("") if info.key != MARKER and not info.key.startswith(_SKIPPED))
     for key in sorted(needed.difference(contents)):
         raise _damaged(key, "is missing")
-    return _Version(said, slots, needed, contents, tombstones)
+    return _Version(sound, slots, needed, contents, tombstones)
 
 
 def _is_sound(key: str, data: bytes) -> bool:
