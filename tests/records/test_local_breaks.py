@@ -12,7 +12,7 @@ import pytest
 import govtool
 from govtool.cli.main import main
 from govtool.records.plan.expressions import AggregateCall, Call, Opaque, Udf, UdfReference
-from govtool.records.plan.nodes import Break, Filter, Plan, Project, Sample, outputs
+from govtool.records.plan.nodes import Break, Filter, Limit, Plan, Project, Sample, outputs
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
 from govtool.records.trace.ties import TieCheck
 
@@ -96,6 +96,24 @@ def test_what_is_drawn_at_random_is_found_among_the_written_rows(traced, sql, wh
         rows, least = ({row["_id"] for row in each["inputs"][0]["rows"]} for each in (answer, other))
         assert (code, reached(answer)["views"][1]) == (0, exactness)
         assert least <= rows if exactness == "superset" else least == rows
+
+
+def limited(node: Node) -> Node:
+    """What a condition chose in the run, a limit without an order chooses now."""
+    return Limit(node.child, 2, 0) if isinstance(node, Filter) else node
+
+
+@pytest.mark.parametrize(
+    ("sql", "exactness"),
+    [
+        ("SELECT user, page, spent FROM views WHERE user = 'bob'", "exact"),
+        ("SELECT user, count(*) AS n FROM views WHERE user = 'bob' GROUP BY user", "superset"),
+    ],
+)
+def test_rows_that_a_limit_chose_are_found_among_the_written_rows(traced, sql, exactness):
+    code, answer = traced(sql, limited, "back", "out", "--where", "user = 'bob'")
+    assert (code, reached(answer)) == (0, {"views": (2, exactness)})
+    assert {row["user"] for row in answer["inputs"][0]["rows"]} == {"bob"}
 
 
 def chosen(node: Node) -> Node:
