@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from govtool.records.plan.expressions import Named, Opaque, WindowCall
+from govtool.records.plan.expressions import Expression, Named, Opaque, WindowCall
 from govtool.records.plan.nodes import Deduplicate, Filter, Limit, Tail, Window
 from govtool.records.plan.subqueries import everywhere_within
 from govtool.records.plan.tree import Node, Term, rewrite, walk_nodes
@@ -44,5 +44,5 @@ def _not_counted(named: Named) -> Named:
             return term
         return replace(term, function=Opaque("rows tie in the order of a window", (term.function,), term.type))
 
-    value = rewrite(named.value, change)
+    value: Expression = rewrite(named.value, change)  # type: ignore[assignment]
     return named if value is named.value else replace(named, value=value)
