@@ -116,6 +116,13 @@ def test_rows_that_a_limit_chose_are_found_among_the_written_rows(traced, sql, e
     assert {row["user"] for row in answer["inputs"][0]["rows"]} == {"bob"}
 
 
+def test_a_trace_forward_through_a_limit_gives_written_rows(traced):
+    sql = "SELECT user, page, spent FROM views WHERE user = 'bob'"
+    code, answer = traced(sql, limited, "forward", "views", "--where", "user = 'bob'", "--run", "app-2/0")
+    assert code == 0
+    assert [row["user"] for row in answer["outputs"][0]["rows"]] == ["bob", "bob"]
+
+
 def chosen(node: Node) -> Node:
     """What was the largest value in the run is that of any row now."""
 

@@ -119,23 +119,36 @@ class OpenedWrite:
         except EvidenceError:
             if not _chooses_rows(self.plan.root):
                 raise
-        return self._around_choices(condition)
+        around = self._around_choices()
+        return around.lineage.recorded(around._written(around.output or self.output, condition))
+
+    def as_written(self) -> OpenedWrite:
+        """This write; where its plan gives other rows than the run chose, one in which the choices are not known."""
+        if self.record is not None or self.output is None or self.lineage.refused:
+            return self
+        if not _chooses_rows(self.plan.root):
+            return self
+        try:
+            self.lineage.recorded(self.output)
+        except EvidenceError:
+            return self._around_choices()
+        return self
 
     def _written(self, output: Relation, condition: str | None) -> Node:
         if condition is None:
             return output
         return Filter(output, bound_condition(condition, outputs(output), self.executor))
 
-    def _around_choices(self, condition: str | None) -> RecordSet:
-        """The written rows, found in a plan in which it is not known what the run chose."""
+    def _around_choices(self) -> OpenedWrite:
+        """A plan in which it is not known what the run chose: traces go by the written rows."""
         from govtool.records.replay.choices import without_choices
 
         root = without_choices(self.plan.root)
         facts = {name: getattr(self.lineage, name) for name in _FACTS}
         lineage = Lineage.in_part(root, self.executor, **facts)
         output = written_output(self.run, root, lineage)
-        assert output is not None  # it was there a moment ago
-        return replace(lineage, written=output).recorded(self._written(output, condition))
+        lineage = replace(lineage, written=output)
+        return replace(self, plan=Plan(root, self.plan.session), lineage=lineage, output=output)
 
     def reads_order(self, condition: str) -> bool:
         """Return whether a condition depends on the order of collected lists, or of the terms of a sum of floats."""
