@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from govtool.records.plan.expressions import Expression, Named, Opaque, WindowCall
-from govtool.records.plan.nodes import Deduplicate, Filter, Limit, Tail, Window
+from govtool.records.plan.nodes import Deduplicate, Filter, Limit, Project, Repartition, Sort, Tail, Window
 from govtool.records.plan.subqueries import everywhere_within
 from govtool.records.plan.tree import Node, Term, rewrite, walk_nodes
 from govtool.records.plan.types import BOOLEAN
@@ -24,18 +24,28 @@ def chooses_rows(root: Node) -> bool:
 
 
 def without_choices(root: Node) -> Node:
-    """A plan in which these choices are conditions and cells that cannot be evaluated again."""
+    """A plan in which these choices are conditions and cells that cannot be evaluated again.
+
+    An order decides most of what a limit keeps: such limits stay as they are.
+    """
     return everywhere_within(root, _without_choice)
 
 
 def _without_choice(node: Node, around: Node | None) -> Node:
     if isinstance(node, Deduplicate):
         return Filter(node.child, Opaque("dropDuplicates by some columns kept one row of each", (), BOOLEAN))
-    if isinstance(node, (Limit, Tail)):
+    if isinstance(node, Tail) or (isinstance(node, Limit) and not _is_ordered(node)):
         return Filter(node.child, Opaque("a limit kept some of the rows", (), BOOLEAN))
     if isinstance(node, Window):
         return replace(node, columns=tuple(map(_not_counted, node.columns)))
     return node
+
+
+def _is_ordered(node: Limit) -> bool:
+    below = node.child
+    while isinstance(below, (Project, Repartition)):
+        below = below.child
+    return isinstance(below, Sort)
 
 
 def _not_counted(named: Named) -> Named:
