@@ -87,6 +87,9 @@ def _index_records(
     with records_needed(), opened_graph(ui, *opened) as graph, ui.progressing("indexing keys"):
         answers = graph.index_records(run, remove=remove)
     for each in answers:
+        if not each.columns:
+            ui.note(f"no keys for {each.dataset}: {each.why}")
+            continue
         columns = ", ".join(each.columns)
         done = f"{count(each.built, 'file')}{' removed' if remove else ''}, {size(each.bytes)}"
         present = f", {count(each.present, 'file')} indexed before" if each.present else ""

@@ -78,7 +78,8 @@ class Lineage(TracedPlan):
             raise EvidenceError(
                 "the recorded plan does not give these rows again",
                 code="evidence.not-reproduced",
-                hint="a function, a clock or an order that was not recorded decided them, or an input changed",
+                hint="a function, a clock or an order that was not recorded decided them, or an input changed; "
+                "--records=eager keeps positions",
             )
         return RecordSet(self, (StagePosition(self.stage, found, grade),))
 

@@ -12,7 +12,7 @@ import pytest
 import govtool
 from govtool.cli.main import main
 from govtool.records.plan.expressions import AggregateCall, Call, Opaque, Udf, UdfReference
-from govtool.records.plan.nodes import Break, Plan, Project, outputs
+from govtool.records.plan.nodes import Break, Filter, Limit, Plan, Project, Sample, outputs
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
 from govtool.records.trace.ties import TieCheck
 
@@ -61,6 +61,66 @@ def test_an_argument_of_an_aggregate_leaves_the_group_exact(traced):
     code, answer = traced(sql, lost("upper"), "back", "out", "--where", "last = 'BOB'", "--verify")
     assert (code, reached(answer)) == (0, {"views": (2, "exact"), "users": (1, "exact")})
     assert (answer["verified"], answer["unverified"]) == (True, ["last"])
+
+
+def drawn(node: Node) -> Node:
+    """What was in capitals in the run is drawn at random now."""
+
+    def term(each: Term) -> Term:
+        return (
+            Call("uuid", (), each.type, deterministic=False)
+            if isinstance(each, Call) and each.name == "upper"
+            else each
+        )
+
+    return node.replaced(terms=tuple(rewrite(each, term) for each in node.terms()))
+
+
+def sampled(node: Node) -> Node:
+    """What a condition chose in the run, a sample chooses now."""
+    return Sample(node.child, 0.0, 0.5, False, 1) if isinstance(node, Filter) else node
+
+
+@pytest.mark.parametrize(
+    ("sql", "where", "exactness"),
+    [
+        (VISITS, "shown = 'ANN' and page = 1", "exact"),
+        ("SELECT user, page FROM views WHERE upper(user) = 'ANN'", "page = 1", "exact"),
+        ("SELECT page, count(*) AS n FROM views WHERE upper(user) = 'ANN' GROUP BY page", "page = 1", "superset"),
+    ],
+)
+def test_what_is_drawn_at_random_is_found_among_the_written_rows(traced, sql, where, exactness):
+    for change in (drawn, sampled)[: 1 + ("WHERE" in sql)]:
+        code, answer = traced(sql, change, "back", "out", "--where", where)
+        _, other = traced(sql, lambda node: node, "back", "out", "--where", where)
+        rows, least = ({row["_id"] for row in each["inputs"][0]["rows"]} for each in (answer, other))
+        assert (code, reached(answer)["views"][1]) == (0, exactness)
+        assert least <= rows if exactness == "superset" else least == rows
+
+
+def limited(node: Node) -> Node:
+    """What a condition chose in the run, a limit without an order chooses now."""
+    return Limit(node.child, 2, 0) if isinstance(node, Filter) else node
+
+
+@pytest.mark.parametrize(
+    ("sql", "exactness"),
+    [
+        ("SELECT user, page, spent FROM views WHERE user = 'bob'", "exact"),
+        ("SELECT user, count(*) AS n FROM views WHERE user = 'bob' GROUP BY user", "superset"),
+    ],
+)
+def test_rows_that_a_limit_chose_are_found_among_the_written_rows(traced, sql, exactness):
+    code, answer = traced(sql, limited, "back", "out", "--where", "user = 'bob'")
+    assert (code, reached(answer)) == (0, {"views": (2, exactness)})
+    assert {row["user"] for row in answer["inputs"][0]["rows"]} == {"bob"}
+
+
+def test_a_trace_forward_through_a_limit_gives_written_rows(traced):
+    sql = "SELECT user, page, spent FROM views WHERE user = 'bob'"
+    code, answer = traced(sql, limited, "forward", "views", "--where", "user = 'bob'", "--run", "app-2/0")
+    assert code == 0
+    assert [row["user"] for row in answer["outputs"][0]["rows"]] == ["bob", "bob"]
 
 
 def chosen(node: Node) -> Node:

@@ -266,6 +266,12 @@ def test_text_that_is_no_plan_is_refused(text):
         codec.loads(text)
 
 
+def test_types_are_written_for_readers():
+    kind = t.Struct(tuple(t.Field(name, t.LONG) for name in "abcdef"))
+    assert t.as_text(t.Array(kind)) == "array<struct<a: long, b: long, c: long, d: long, e: long, …>>"
+    assert t.as_text(t.Map(t.STRING, t.Decimal(10, 2))) == "map<string, decimal(10,2)>"
+
+
 def test_types_are_sparks_json():
     schema = {
         "type": "struct",

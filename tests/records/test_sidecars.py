@@ -47,6 +47,16 @@ def rows(output, where, sidecars):
     return report.trace, report.opened.sidecars.used
 
 
+def test_a_write_that_cannot_be_traced_leaves_the_others_indexed(house, capsys):
+    house.commit(*(house.run(BY_NAME.replace("*", str(n)), f"names-{n}", "data", run=f"app-4/{n}") for n in (1, 2)))
+    assert main(["store", "forget", "--run", "app-4/1", "-q"]) == 0
+    assert main(["index", "app-4", "--records"]) == 0
+    out = capsys.readouterr().err
+    assert "by name: 4 files" in out
+    assert "names-1: the private values of this write were removed" in out
+    assert main(["index", "app-4/1", "--records"]) == 2
+
+
 CASES = [
     ("both", "name = 'a' AND number = 1"),
     ("both", "name IS NULL"),

@@ -12,7 +12,7 @@ from govtool.app.records.frame_positions import KeptPositions
 from govtool.app.records.keys import declared_keys
 from govtool.app.records.tables import read_plan, read_positions
 from govtool.config import load_config
-from govtool.errors import UsageError
+from govtool.errors import EvidenceError, UsageError
 from govtool.model.positions import decode_positions
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.chain import ExecutorChain
@@ -20,20 +20,16 @@ from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_files
 from govtool.records.lineage import DUPLICATES, Lineage
-from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf, UdfReference, WindowCall
+from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf, UdfReference
 from govtool.records.plan.nodes import (
-    Deduplicate,
     Distinct,
     Filter,
     Join,
-    Limit,
     LocalRows,
     Plan,
     Project,
     Relation,
     Repartition,
-    Tail,
-    Window,
     Write,
     outputs,
 )
@@ -61,6 +57,8 @@ if TYPE_CHECKING:
     from govtool.records.trace.answer import EvaluatedInput
     from govtool.store import Commit, Reader
 
+_FACTS = ("run", "output", "refused", "keys", "session", "evaluated")
+"""What a lineage knows of a write beside its plan."""
 PARTIAL = Grade("superset", "rows were matched by the columns that are not computed")
 
 
@@ -114,10 +112,43 @@ class OpenedWrite:
             )
         ):
             return lineage.loose_rows(condition)
-        node: Node = self.output
-        if condition is not None:
-            node = Filter(node, bound_condition(condition, outputs(self.output), self.executor))
-        return self._matched(node, self.output) if lineage.refused else lineage.recorded(node)
+        if lineage.refused:
+            return self._matched(self._written(self.output, condition), self.output)
+        try:
+            return lineage.recorded(self._written(self.output, condition))
+        except EvidenceError:
+            if not _chooses_rows(self.plan.root):
+                raise
+        around = self._around_choices()
+        return around.lineage.recorded(around._written(around.output or self.output, condition))
+
+    def as_written(self) -> OpenedWrite:
+        """This write; where its plan gives other rows than the run chose, one in which the choices are not known."""
+        if self.record is not None or self.output is None or self.lineage.refused:
+            return self
+        if not _chooses_rows(self.plan.root):
+            return self
+        try:
+            self.lineage.recorded(self.output)
+        except EvidenceError:
+            return self._around_choices()
+        return self
+
+    def _written(self, output: Relation, condition: str | None) -> Node:
+        if condition is None:
+            return output
+        return Filter(output, bound_condition(condition, outputs(output), self.executor))
+
+    def _around_choices(self) -> OpenedWrite:
+        """A plan in which it is not known what the run chose: traces go by the written rows."""
+        from govtool.records.replay.choices import without_choices
+
+        root = without_choices(self.plan.root)
+        facts = {name: getattr(self.lineage, name) for name in _FACTS}
+        lineage = Lineage.in_part(root, self.executor, **facts)
+        output = written_output(self.run, root, lineage)
+        lineage = replace(lineage, written=output)
+        return replace(self, plan=Plan(root, self.plan.session), lineage=lineage, output=output)
 
     def reads_order(self, condition: str) -> bool:
         """Return whether a condition depends on the order of collected lists, or of the terms of a sum of floats."""
@@ -396,16 +427,9 @@ def _has_doubts(lineage: Lineage) -> bool:
 
 
 def _chooses_rows(root: Node) -> bool:
-    """Return whether an evaluation chooses among rows: across a limit, of duplicates, in the order of a window."""
-    from govtool.records.replay.compare import counts_rows
+    from govtool.records.replay.choices import chooses_rows
 
-    for node in walk_nodes(root):
-        calls = [named.value for named in node.columns] if isinstance(node, Window) else []
-        if isinstance(node, (Deduplicate, Limit, Tail)) or any(
-            isinstance(call, WindowCall) and counts_rows(call) for call in calls
-        ):
-            return True
-    return False
+    return chooses_rows(root)
 
 
 def _own_keys() -> Any:

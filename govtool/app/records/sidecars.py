@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from govtool.errors import StoreError
+from govtool.errors import StoreError, UsageError
 from govtool.store.cache import cache_root, size_limit
 
 if TYPE_CHECKING:
@@ -66,23 +66,32 @@ def index_records(store: Reader, commit: Commit, runs: Iterable[RecordRun], *, r
         runs: The writes.
         remove: Remove them instead; ``built`` and ``bytes`` then count what is gone.
 
+    Returns:
+        The keys of each input. A write that cannot be traced has none, and says why.
+
     Raises:
-        UsageError: a plan cannot be traced.
+        UsageError: none of the writes can be traced; the error is that of the first.
         EngineError: DuckDB is missing.
         StoreError: the cache cannot be written (``store.cache``).
     """
     from govtool.app.records.opened import open_write
-    from govtool.records.sidecar.build import wanted_keys
+    from govtool.records.sidecar.build import BuiltKeys, wanted_keys
 
     answers: dict[tuple[str, tuple[str, ...]], BuiltKeys] = {}
-    for run in runs:
-        if run.program:  # of RDDs, which have no columns
+    work: Callable[[OpenedWrite, Sequence[Wanted]], list[BuiltKeys]] = _removed if remove else _built
+    failed: list[tuple[RecordRun, UsageError]] = []
+    of_queries = [run for run in runs if not run.program]  # RDDs have no columns
+    for run in of_queries:
+        try:
+            opened = open_write(store, commit, run)
+        except UsageError as error:
+            failed.append((run, error))
             continue
-        opened = open_write(store, commit, run)
-        work: Callable[[OpenedWrite, Sequence[Wanted]], list[BuiltKeys]] = _removed if remove else _built
         for each in work(opened, wanted_keys(opened.lineage)):
             answers.setdefault((each.dataset, each.columns), each)
-    return list(answers.values())
+    if failed and len(failed) == len(of_queries):
+        raise failed[0][1]
+    return [*answers.values(), *(BuiltKeys(run.output or run.run, (), why=error.message) for run, error in failed)]
 
 
 def _built(opened: OpenedWrite, wanted: Sequence[Wanted]) -> list[BuiltKeys]:

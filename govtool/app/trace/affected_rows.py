@@ -206,7 +206,8 @@ class _Flow:
 
     def _open(self, run: RecordRun) -> OpenedWrite:
         if run.run not in self._opened:
-            self._opened[run.run] = open_write(self._store, self._commit, run, sidecar_use(True), in_part=True)
+            write = open_write(self._store, self._commit, run, sidecar_use(True), in_part=True)
+            self._opened[run.run] = write.as_written()
         return self._opened[run.run]
 
     def _chosen(self, write: OpenedWrite) -> RecordSet:

@@ -72,7 +72,8 @@ class ForwardHops:
             trace, lines, found = program_hop_forward(self._store, self._commit, run, rows, self._request.limit)
             hop = reached.hop(trace, lines)
             return hop, found, hop.outputs
-        write = open_write(self._store, self._commit, run, sidecar_use(self._request.sidecars), kept=True, in_part=True)
+        use = sidecar_use(self._request.sidecars)
+        write = open_write(self._store, self._commit, run, use, kept=True, in_part=True).as_written()
         chosen = rows_at(write, rows)
         reached_rows = chosen.go_next_all()
         trace = replace(reached_rows.answer(self._request.limit), selected=chosen.count())

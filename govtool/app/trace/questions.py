@@ -106,7 +106,7 @@ def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceReques
     if run.program:
         return program_forward(store, commit, run, request)
     chosen_by = None if request.step or request.verify else _EVERY
-    opened = _opened(store, commit, run, request, chosen_by=chosen_by)
+    opened = _opened(store, commit, run, request, chosen_by=chosen_by).as_written()
     found = _forward_through(opened, store, commit, request)
     if opened.untouched and any(rows.exactness != "exact" for rows in found.outputs):
         # By the cells that were not looked at, the written rows may be told apart.

@@ -27,7 +27,7 @@ from govtool.records.plan.types import (
     VOID,
     Struct,
     Type,
-    to_json,
+    as_text,
 )
 
 _READ = {"this", "expression", "expressions", "safe", "typed", "big_int", "nulls_excluded", "is_string", "coalesce"}
@@ -89,7 +89,7 @@ class TypedTerms(ABC):
         """
         value = self.bound(at)
         if value.type not in (BOOLEAN, VOID):
-            raise self.context.wrong(f"a condition is expected, and this is of type {to_json(value.type)}", at)
+            raise self.context.wrong(f"a condition is expected, and this is of type {as_text(value.type)}", at)
         return self.cast(value, BOOLEAN, at)
 
     def column(self, at: exp.Column) -> Expression:
@@ -139,7 +139,7 @@ class TypedTerms(ABC):
             UsageError: It has none of that name, or is no struct.
         """
         if not isinstance(value.type, Struct):
-            raise self.context.refused(f"the field {name} of {to_json(value.type)}", at=at)
+            raise self.context.refused(f"the field {name} of {as_text(value.type)}", at=at)
         names = [each.name for each in value.type.fields]
         fits = [n for n, each in enumerate(names) if each == name]
         fits = fits or [n for n, each in enumerate(names) if each.lower() == name.lower()]

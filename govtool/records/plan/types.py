@@ -97,6 +97,9 @@ INTEGRAL = (BYTE, SHORT, INTEGER, LONG)
 FLOATS = (FLOAT, DOUBLE)
 
 
+_FIELDS_SHOWN = 5
+
+
 @dataclass(slots=True)
 class _Counter:
     left: int = field(default=100_000)
@@ -187,6 +190,18 @@ def to_json(kind: Type) -> Any:
 
 def _field_json(each: Field) -> Any:
     return {"name": each.name, "type": to_json(each.type), "nullable": each.nullable, "metadata": {}}
+
+
+def as_text(kind: Type) -> str:
+    """Write a type for readers: ``array<struct<id: long>>``."""
+    if isinstance(kind, Array):
+        return f"array<{as_text(kind.element)}>"
+    if isinstance(kind, Map):
+        return f"map<{as_text(kind.key)}, {as_text(kind.value)}>"
+    if isinstance(kind, Struct):
+        shown = [f"{each.name}: {as_text(each.type)}" for each in kind.fields[:_FIELDS_SHOWN]]
+        return f"struct<{', '.join(shown)}{', …' if len(kind.fields) > _FIELDS_SHOWN else ''}>"
+    return kind.text if isinstance(kind, Unknown) else str(to_json(kind))
 
 
 def comparable(kind: Type) -> bool:

@@ -209,7 +209,7 @@ def _check(part: Change, leaf: Relation, lineage: TracedPlan) -> None:
         if name in kinds and not is_read_as(actual, kinds[name]):
             raise UsageError(
                 f"column {name!r} of the files for {leaf.dataset!r} is {actual}, which is not read as "
-                f"{t.to_json(kinds[name])}",
+                f"{t.as_text(kinds[name])}",
                 code="usage.format",
             )
 

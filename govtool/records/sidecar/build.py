@@ -34,8 +34,8 @@ class BuiltKeys:
     """The sidecars of one input by one set of columns.
 
     Attributes:
-        dataset: The input.
-        columns: The columns.
+        dataset: The input; of a write that cannot be traced, its output.
+        columns: The columns; none where the write cannot be traced.
         built: Files that got one now.
         present: Files that had one.
         rows: Rows of those that were built.

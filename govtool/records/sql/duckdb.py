@@ -59,7 +59,7 @@ class DuckDialect(Dialect):
                 return (
                     f"STRUCT({', '.join(f'{quoted_name(each.name)} {self.type(each.type)}' for each in kind.fields)})"
                 )
-        raise NotExact(f"values of type {t.to_json(kind)}")
+        raise NotExact(f"values of type {t.as_text(kind)}")
 
     def literal(self, literal: Literal) -> str:
         """A constant of exactly its type."""
@@ -103,7 +103,7 @@ class DuckDialect(Dialect):
             keys = ", ".join(self.literal(Literal(key, kind.key)) for key, _ in pairs)
             items = ", ".join(self.literal(Literal(item, kind.value)) for _, item in pairs)
             return f"MAP([{keys}], [{items}])"
-        raise NotExact(f"a constant of type {t.to_json(kind)}")
+        raise NotExact(f"a constant of type {t.as_text(kind)}")
 
     def local_table(self, rows: list[list[str]], names: list[str]) -> str:
         """VALUES."""
@@ -140,7 +140,7 @@ class DuckDialect(Dialect):
 
     def _comparison(self, name: str, parts: list[str], kinds: list[t.Type]) -> str:
         if not t.same(kinds[0], kinds[1]) and t.VOID not in kinds:
-            raise NotExact(f"a comparison of {t.to_json(kinds[0])} with {t.to_json(kinds[1])}")
+            raise NotExact(f"a comparison of {t.as_text(kinds[0])} with {t.as_text(kinds[1])}")
         if isinstance(kinds[0], (t.Map, t.Array, t.Struct, t.Text)):
             raise NotExact("a comparison of nested or collated values")
         self.type(kinds[0])
@@ -164,7 +164,7 @@ class DuckDialect(Dialect):
             return self.literal(Literal(float(cast.value.value), target))  # the nearest, as in Java
         write = cast_template(source, target, cast.mode, self.session.zone in _UTC)
         if write is None:
-            raise NotExact(f"a cast of {t.to_json(source)} to {t.to_json(target)}")
+            raise NotExact(f"a cast of {t.as_text(source)} to {t.as_text(target)}")
         return write.format(part=part, kind=kind, guard=GUARD)
 
     def parameter(self, term: Lambda, parts: list[str]) -> str:

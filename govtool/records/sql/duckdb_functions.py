@@ -36,7 +36,7 @@ def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
             return f"CAST({text} AS {dialect.type(call.type)})"
         if call.name == "*" and right.precision < 37 and 0 < scale - call.type.scale < 37:
             return _rounded_product(parts, right.precision, scale - call.type.scale, call.type)
-    raise NotExact(f"{call.name} of {t.to_json(kinds[0])} and {t.to_json(kinds[-1])}")
+    raise NotExact(f"{call.name} of {t.as_text(kinds[0])} and {t.as_text(kinds[-1])}")
 
 
 def _divide(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -162,7 +162,7 @@ def _typed(template: str, *allowed: tuple[t.Type, ...]) -> WriteFunction:
 
     def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
         if tuple(kinds) not in allowed:
-            raise NotExact(f"{call.name} of {', '.join(str(t.to_json(each)) for each in kinds)}")
+            raise NotExact(f"{call.name} of {', '.join(t.as_text(each) for each in kinds)}")
         return template.format(*parts, kind=dialect.type(call.type))
 
     return write
@@ -222,7 +222,7 @@ def _sort_array(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
     kind, order = kinds[0], call.arguments[1]
     element = kind.element if isinstance(kind, t.Array) else t.VOID
     if element not in (*t.INTEGRAL, t.STRING, t.DATE, t.BOOLEAN) or not isinstance(order, Literal):
-        raise NotExact(f"sort_array of {t.to_json(kind)}")
+        raise NotExact(f"sort_array of {t.as_text(kind)}")
     options = "'ASC', 'NULLS FIRST'" if order.value else "'DESC', 'NULLS LAST'"
     return f"list_sort({parts[0]}, {options})"
 
@@ -231,7 +231,7 @@ def _whole(function: str) -> WriteFunction:
     def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
         if kinds == [t.DOUBLE] and call.type == t.LONG:
             return f"CAST({function}({parts[0]}) AS BIGINT)"
-        raise NotExact(f"{function} of {t.to_json(kinds[0])}")
+        raise NotExact(f"{function} of {t.as_text(kinds[0])}")
 
     return write
 

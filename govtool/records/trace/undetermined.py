@@ -2,7 +2,8 @@
 
 ``first``, ``max_by``, ``mode`` and their like return one of several values where rows tie, ``collect_list`` a list in
 any order (see ``list_order``). Which lines of CSV or JSON cannot be parsed depends on the columns that are read, and so
-does the column that holds such lines.
+does the column that holds such lines. ``rand``, ``uuid`` and their like are drawn anew, and a sample keeps rows by a
+condition that nobody knows: a seed holds only for the partitions and the order that the run had.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from typing import Any, TypeGuard
 from govtool.records.plan.expressions import (
     AggregateCall,
     Attribute,
+    Call,
     Expression,
     Named,
     Opaque,
     WindowCall,
 )
-from govtool.records.plan.nodes import Aggregate, Filter, Join, Project, Relation, Session, Window
+from govtool.records.plan.nodes import Aggregate, Filter, Join, Project, Relation, Sample, Session, Window
 from govtool.records.plan.subqueries import everywhere_within
 from govtool.records.plan.tree import Node, Term, rewrite, walk, walk_nodes
+from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.list_order import with_settled_lists
 from govtool.records.trace.ties import CHOOSING, Choice, ChosenCell, Tied, always_tied
 
@@ -29,6 +32,7 @@ _ANY = frozenset({"first", "last", "any_value"})
 _IN_ORDER = "listagg"
 _OPTION, _SETTING, _NAME = "columnnameofcorruptrecord", "spark.sql.columnNameOfCorruptRecord", "_corrupt_record"
 _TEXT = ("csv", "json")
+_SAMPLED = "a sample chose among the rows: which these are depends on the order in which Spark read them"
 _LINES = "a column of lines that cannot be parsed: which these are depends on the columns that are read"
 
 
@@ -62,6 +66,10 @@ class _Settling:
 
     def changed(self, node: Node, around: Node | None) -> Node:
         """An operator, maybe of a subquery of rows ``around`` it."""
+        if isinstance(node, Sample) and not node.replacement:
+            return Filter(node.child, Opaque(_SAMPLED, (), BOOLEAN))
+        if any(map(_is_drawn, walk(node))):
+            node = node.replaced(terms=tuple(rewrite(term, _not_drawn) for term in node.terms()))
         if self._lines and isinstance(node, (Filter, Project, Aggregate, Join)):
             node = node.replaced(terms=tuple(rewrite(term, self._line) for term in node.terms()))
         if isinstance(node, Aggregate):
@@ -117,6 +125,17 @@ def _terms(columns: Iterable[Named]) -> Iterator[Term]:
 def _is_choice(term: Term) -> TypeGuard[AggregateCall]:
     """Return True for a function that returns one of several values: that of a pivot has one alone."""
     return isinstance(term, AggregateCall) and term.name in CHOOSING and not (term.order or term.deterministic)
+
+
+def _is_drawn(term: Term) -> bool:
+    return isinstance(term, Call) and not term.deterministic
+
+
+def _not_drawn(term: Term) -> Term:
+    """``rand``, ``uuid`` and their like are opaque; a call that has one among its arguments stays."""
+    if not isinstance(term, Call) or term.deterministic or any(isinstance(each, Opaque) for each in walk(term)):
+        return term
+    return Opaque(f"{term.name} is drawn at random or by partition", term.arguments, term.type)
 
 
 def _opaque(call: AggregateCall) -> ChosenCell:

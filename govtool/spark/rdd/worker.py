@@ -200,9 +200,14 @@ def as_key(value: Any) -> Any:
 
 
 def token(value: Any) -> str:
-    """Return a text that equal values share. Floats count nine digits; the order in collections does not count."""
+    """Return a text that equal values share, as 0, -0.0 and False do: which of them a group has as its key may change.
+
+    Floats count nine digits; the order in collections does not count.
+    """
     if isinstance(value, float):
-        return format(value, ".9g")
+        return format(value or 0.0, ".9g")
+    if isinstance(value, bool):
+        return str(int(value))
     if isinstance(value, ATOMS):
         return repr(value)
     if isinstance(value, tuple):

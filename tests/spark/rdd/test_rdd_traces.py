@@ -66,6 +66,12 @@ def test_files_without_a_line_are_verified(lineage, tmp_path):
     assert lines.get_lineage().verify()
 
 
+def test_a_result_is_verified_under_an_equal_key(lineage):
+    joined = lineage.parallelize([(0, "a"), (-0.0, "b"), (False, "c")], 1).join(lineage.parallelize([(0, 1)], 1), 1)
+    for value in "abc":
+        assert joined.get_lineage().where(lambda pair, value=value: pair[1][0] == value).verify()
+
+
 def test_an_rdd_meets_itself(lineage):
     pairs = lineage.parallelize([(1, "a"), (1, "b"), (2, "c")], 2)
     joined = pairs.join(pairs)
