@@ -165,7 +165,17 @@ def pack(leaf: int, file: int, row: int) -> int:
 
 def unpack(packed: int) -> tuple[int, int, int]:
     """Return the leaf, the file ordinal and the row index of a packed id; the inverse of ``pack``."""
-    return packed >> FILE_BITS + ROW_BITS, packed >> ROW_BITS & (1 << FILE_BITS) - 1, packed & (1 << ROW_BITS) - 1
+    return packed >> FILE_BITS + ROW_BITS, *file_and_row(packed)
+
+
+def record_id(file: int, row: int) -> int:
+    """Return the id of a record among those of one input: its file's ordinal and its row, without a leaf."""
+    return file << ROW_BITS | row
+
+
+def file_and_row(packed: int) -> tuple[int, int]:
+    """Return the file ordinal and the row index of a packed id, whatever its leaf."""
+    return packed >> ROW_BITS & (1 << FILE_BITS) - 1, packed & (1 << ROW_BITS) - 1
 
 
 class _Reader:

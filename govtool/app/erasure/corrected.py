@@ -20,16 +20,15 @@ from govtool.app.erasure.report import PlannedErasure
 from govtool.app.records.engines import engines
 from govtool.app.records.opened import OpenedWrite, open_write
 from govtool.errors import EngineError, EvidenceError
-from govtool.model.token import ROW_BITS
 from govtool.records.cells import key_text
 from govtool.records.execute.compare import same_rows
 from govtool.records.execute.places import Place, place_of
 from govtool.records.lake.files import TABLES
 from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Call, Literal
-from govtool.records.plan.nodes import File, Filter, LocalRows, Project, Relation, outputs
+from govtool.records.plan.nodes import File, Filter, Project, Relation, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.plan.types import BOOLEAN
 from govtool.records.replay.changes import Exclusion
 from govtool.records.replay.compare import whole_plan
 from govtool.records.trace.back import count_rows
@@ -238,21 +237,13 @@ class _Copies:
     def _content(self, part: _Part, lineage: Lineage) -> Node:
         """The rows that a copy has to have."""
         delta = part.delta
-        packed = [
-            (file.ordinal << ROW_BITS | row,)
-            for file in delta.relation.files
-            for row in delta.drops.get(place_of(file), ())
-        ]
-        gone = None
-        if packed:
-            record = lineage.ids.attribute("record", LONG)
-            gone = lineage.executor.keep(LocalRows(0, (record,), tuple(sorted(packed))))
         added = None
         rows = delta.arriving()
         if rows and delta.table is not None:
             added = table_file(delta.table.take(rows), self._scratch / "added.parquet")
         relation = _fresh(lineage, delta.relation)
-        changes = Corrections(lineage, (Exclusion("corrected"),), {input_key(relation): LeafCorrection(gone, added)})
+        correction = LeafCorrection.of(lineage, relation, delta.drops, added)
+        changes = Corrections(lineage, (Exclusion("corrected"),), {input_key(relation): correction})
         return changes.applied(relation)
 
     # ---- verification -------------------------------------------------------------------------------------------

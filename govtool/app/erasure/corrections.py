@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Self
 
+from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_relations
+from govtool.records.lineage import Lineage
 from govtool.records.plan.expressions import Attribute, Call, Literal, Named, passed
 from govtool.records.plan.nodes import File, Join, Project, Relation, Union, outputs
 from govtool.records.plan.tree import Node
@@ -29,6 +32,12 @@ class LeafCorrection:
 
     gone: Relation | None
     added: File | None
+
+    @classmethod
+    def of(cls, lineage: Lineage, leaf: Relation, drops: Mapping[Place, Iterable[int]], added: File | None) -> Self:
+        """The correction of an input: the rows that go by file and index, and a file of those that come."""
+        ids = [(file.ordinal, row) for file in leaf.files for row in drops.get(place_of(file), ())]
+        return cls(lineage.kept_records(ids) if ids else None, added)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,8 @@ from govtool.app.records.opened import OpenedWrite, open_write
 from govtool.app.records.unreadable import UnreadableRun, each_name
 from govtool.config import load_config
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
-from govtool.model.token import ROW_BITS
 from govtool.records.execute.places import Place, place_of
-from govtool.records.plan.nodes import File, LocalRows, Relation
-from govtool.records.plan.types import LONG
+from govtool.records.plan.nodes import File, Relation
 from govtool.records.replay.changes import Exclusion, Replacement
 from govtool.records.trace.forward import input_key
 
@@ -386,21 +384,18 @@ class _Walk:
         return Corrections(write.lineage, (part,), leaves)
 
     def _correction(self, write: OpenedWrite, leaf: Relation) -> LeafCorrection:
-        packed = [
-            (file.ordinal << ROW_BITS | row,) for file in leaf.files for row in self._drops.get(place_of(file), ())
-        ]
-        gone = None
-        if packed:
-            record = write.lineage.ids.attribute("record", LONG)
-            gone = write.executor.keep(LocalRows(0, (record,), tuple(sorted(packed))))
+        return LeafCorrection.of(write.lineage, leaf, self._drops, self._added(leaf))
+
+    def _added(self, leaf: Relation) -> File | None:
+        """The rows that come into the files of a leaf, as a file."""
         tables = self._arriving(leaf)
         if not tables:
-            return LeafCorrection(gone, None)
+            return None
         import pyarrow as pa
 
         self._files += 1
         table = pa.concat_tables(tables, promote_options="default")
-        return LeafCorrection(gone, table_file(table, self.folder / f"{self._files}.parquet"))
+        return table_file(table, self.folder / f"{self._files}.parquet")
 
     def _arriving(self, leaf: Relation) -> list[Any]:
         """The rows that come into the files of a leaf, as tables."""

@@ -11,7 +11,7 @@ from govtool.app.erasure.corrections import Corrections, same_names
 from govtool.app.erasure.deltas import DatasetDelta, Drops, in_schema
 from govtool.app.erasure.keys import Wanted, meets_any
 from govtool.errors import EngineError, EvidenceError
-from govtool.model.token import FILE_BITS, ROW_BITS
+from govtool.model.token import file_and_row
 from govtool.records.execute.compare import comparable
 from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.expressions import Attribute, Call, Literal, Named
@@ -261,8 +261,8 @@ def _drops(
     files = {file.ordinal: place_of(file) for file in output.files}
     found: dict[Place, Drops] = {}
     for row, index in [*pairs, *((row, None) for row in rest)]:
-        place = files[row.record >> ROW_BITS & (1 << FILE_BITS) - 1]
-        found.setdefault(place, {})[row.record & (1 << ROW_BITS) - 1] = index
+        file, number = file_and_row(row.record)
+        found.setdefault(files[file], {})[number] = index
     return found
 
 

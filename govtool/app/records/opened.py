@@ -14,7 +14,6 @@ from govtool.app.records.tables import read_plan, read_positions
 from govtool.config import load_config
 from govtool.errors import EvidenceError, UsageError
 from govtool.model.positions import decode_positions
-from govtool.model.token import ROW_BITS
 from govtool.records.execute.chain import ExecutorChain
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
@@ -25,7 +24,6 @@ from govtool.records.plan.nodes import (
     Distinct,
     Filter,
     Join,
-    LocalRows,
     Plan,
     Project,
     Relation,
@@ -35,7 +33,7 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.subqueries import everywhere
 from govtool.records.plan.tree import Node, Term, rewrite, walk, walk_nodes
-from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.plan.types import BOOLEAN
 from govtool.records.recordset import RecordSet
 from govtool.records.split_plans import readable, relation_of
 from govtool.records.trace.answer import RefusedFile
@@ -190,8 +188,8 @@ class OpenedWrite:
         return self._matched(self.lineage.at_places(output, ids), output)
 
     def _by_record(self, record: Attribute, ids: Sequence[tuple[int, int]]) -> RecordSet:
-        wanted = self.lineage.ids.attribute("record", LONG)
-        places = self.executor.keep(LocalRows(0, (wanted,), tuple((file << ROW_BITS | row,) for file, row in ids)))
+        places = self.lineage.kept_records(ids)
+        (wanted,) = outputs(places)
         stage = self.lineage.stage
         found = semijoined(stage.segment.node, places, Call("=", (record, wanted), BOOLEAN))
         return RecordSet(self.lineage, (StagePosition(stage, found),))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeGuard
 
-from govtool.model.token import FILE_BITS, ROW_BITS
+from govtool.model.token import file_and_row
 from govtool.records.execute.places import Place, place_of
-from govtool.records.plan.nodes import Limit, LocalRows, Relation
-from govtool.records.plan.types import LONG
+from govtool.records.plan.nodes import Limit, Relation
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows
 from govtool.records.trace.forward import input_key
@@ -55,7 +54,8 @@ def rows_of(found: RecordSet, part: ReachedRows) -> Rows:
     files = {file.ordinal: place_of(file) for file in part.leaf.files}
     rows: Rows = {}
     for (packed,) in found.lineage.executor.fetch(Limit(part.rows, MAX_ROWS + 1)):
-        rows.setdefault(files[packed >> ROW_BITS & (1 << FILE_BITS) - 1], set()).add(packed & (1 << ROW_BITS) - 1)
+        file, row = file_and_row(packed)
+        rows.setdefault(files[file], set()).add(row)
     return rows
 
 
@@ -64,9 +64,7 @@ def rows_at(write: OpenedWrite, rows: Rows) -> RecordSet:
     lineage, parts = write.lineage, {}
     for leaf in lineage.leaves():
         ordinals = {place_of(file): file.ordinal for file in leaf.files} if isinstance(leaf, Relation) else {}
-        packed = [(ordinals[place] << ROW_BITS | row,) for place in rows if place in ordinals for row in rows[place]]
-        if packed:
-            record = lineage.ids.attribute("record", LONG)
-            kept = lineage.executor.keep(LocalRows(0, (record,), tuple(sorted(packed))))
-            parts[input_key(leaf)] = ReachedRows(leaf, kept)
+        ids = [(ordinals[place], row) for place in rows if place in ordinals for row in rows[place]]
+        if ids:
+            parts[input_key(leaf)] = ReachedRows(leaf, lineage.kept_records(ids))
     return RecordSet(lineage, tuple(parts.values()))

@@ -8,10 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.trace.file_rows import MAX_ROWS, Found, Rows, is_behind, rows_of
-from govtool.model.token import ROW_BITS
 from govtool.records.execute.places import Place, place_of, plain_uri
-from govtool.records.plan.nodes import LocalRows, Relation
-from govtool.records.plan.types import LONG
+from govtool.records.plan.nodes import Relation
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows
 
@@ -78,9 +76,9 @@ class ListedRows:
         assert isinstance(part.leaf, Relation)
         ordinals = {place_of(file): file.ordinal for file in part.leaf.files}
         new = {place: ids - self._rows.get(place, set()) for place, ids in rows.items()}
-        packed = [(ordinals[place] << ROW_BITS | row,) for place, ids in new.items() for row in ids]
-        record = back.lineage.ids.attribute("record", LONG)
-        return replace(part, rows=back.lineage.executor.keep(LocalRows(0, (record,), tuple(sorted(packed)))))
+        return replace(
+            part, rows=back.lineage.kept_records((ordinals[place], row) for place, ids in new.items() for row in ids)
+        )
 
 
 def _new_lines(table: Callable[[], Any], listed: Container[tuple[str, int]]) -> Any:

@@ -13,12 +13,13 @@ import math
 
 from govtool.records.plan import functions
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import AggregateCall, Call, Cast, Lambda, Literal, Udf, Value
+from govtool.records.plan.expressions import AggregateCall, Call, Cast, Lambda, Literal, Udf, Value, WindowCall
 from govtool.records.plan.nodes import Generate, Session
 from govtool.records.plan.text_values import text_value
 from govtool.records.sql.dialect import Dialect, NotExact, quoted
+from govtool.records.sql.duckdb_aggregates import Windowed, decimal_average
 from govtool.records.sql.duckdb_casts import GUARD, cast_template
-from govtool.records.sql.duckdb_functions import CALLS, quoted_name, unit
+from govtool.records.sql.duckdb_functions import CALLS, quoted_name
 
 _TYPES = {
     "boolean": "BOOLEAN", "byte": "TINYINT", "short": "SMALLINT", "integer": "INTEGER", "long": "BIGINT",
@@ -187,7 +188,7 @@ class DuckDialect(Dialect):
         distinct = "DISTINCT " if call.distinct else ""
         conditions = [condition] if condition else []
         if call.name == "avg" and isinstance(kinds[0], t.Decimal):
-            return _decimal_average(distinct, arguments[0], kinds[0], condition, own)
+            return decimal_average(distinct, arguments[0], kinds[0], condition, own)
         if call.name == "count":
             text = _count(call, arguments, distinct)
         elif call.name in ("collect_list", "collect_set"):
@@ -202,29 +203,28 @@ class DuckDialect(Dialect):
         if call.name in ("collect_list", "collect_set"):
             return f"coalesce({text}{filtered}, CAST([] AS {own}))"
         if call.name in ("sum", "count_if"):
-            return f"CAST({text}{filtered} AS {own})"
+            return Windowed.of(lambda over: f"CAST({text}{filtered}{over} AS {own})")
         return f"{text}{filtered}"
 
     def _plain_aggregate(self, call: AggregateCall, arguments: list[str], kinds: list[t.Type], distinct: str) -> str:
         name = _AGGREGATES.get(call.name)
         if name is None or len(arguments) != 1 or isinstance(kinds[0], (t.Map, t.Text)):
             raise NotExact(f"the aggregate {call.name}")
+        if call.name in _MOMENTS and kinds[0] != t.DOUBLE:
+            raise NotExact(f"{call.name} of values that are no doubles")
         if call.name in ("min", "max") and isinstance(kinds[0], (t.Array, t.Struct)):
             raise NotExact(f"{call.name} of nested values")
         if isinstance(kinds[0], t.Scalar) and kinds[0].name.startswith("interval"):
             raise NotExact(f"{call.name} of intervals")
         return f"{name}({distinct}{arguments[0]})"
 
-    def over(self, call: object, function: str, partition: list[str], order: list[str], frame: str) -> str:
-        """A window function; a cast around an aggregate goes around the whole."""
+    def over(self, call: WindowCall, function: str, partition: list[str], order: list[str], frame: str) -> str:
+        """A window function."""
         if function.startswith("coalesce("):
             raise NotExact("lists over a window")
-        if function.startswith(_AVERAGE):
-            raise NotExact("the average of decimals over a window")
-        if function.startswith("CAST(") and " AS " in function:
-            inner, _, kind = function[5:-1].rpartition(" AS ")
-            return f"CAST({super().over(call, inner, partition, order, frame)} AS {kind})"  # type: ignore[arg-type]
-        return super().over(call, function, partition, order, frame)  # type: ignore[arg-type]
+        if isinstance(function, Windowed):
+            return function.write(super().over(call, "", partition, order, frame))
+        return super().over(call, function, partition, order, frame)
 
     def rank(self, call: Call, parts: list[str]) -> str:
         """A function over a window that is no aggregate."""
@@ -233,7 +233,8 @@ class DuckDialect(Dialect):
             return f"{call.name}({', '.join(parts)}{ignoring})"
         if call.name in ("rank", "dense_rank", "percent_rank", "cume_dist", "row_number"):
             parts = []
-        return f"CAST({call.name}({', '.join(parts)}) AS {self.type(call.type)})"
+        function, own = f"{call.name}({', '.join(parts)})", self.type(call.type)
+        return Windowed.of(lambda over: f"CAST({function}{over} AS {own})")
 
     def generate(self, node: Generate, generator: str, source: str, alias: str) -> str:
         """A lateral subquery."""
@@ -259,31 +260,12 @@ class DuckDialect(Dialect):
         return f"{source} {join} LATERAL (SELECT {columns} FROM ({inner})) AS {alias} ON TRUE"
 
 
+_MOMENTS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 _AGGREGATES = {
     "sum": "sum", "min": "min", "max": "max", "avg": "avg", "bool_and": "bool_and", "bool_or": "bool_or",
     "any_value": "first", "first": "first", "last": "last", "count_if": "count_if", "bit_and": "bit_and",
-    "bit_or": "bit_or", "bit_xor": "bit_xor",
+    "bit_or": "bit_or", "bit_xor": "bit_xor", **{name: name for name in _MOMENTS},
 }  # fmt: skip
-
-
-_AVERAGE = "CASE WHEN count("
-
-
-def _decimal_average(distinct: str, argument: str, kind: t.Decimal, condition: str, own: str) -> str:
-    """The average of decimals, rounded half up to four more digits, as Spark has it: over whole numbers, exactly.
-
-    Raises:
-        NotExact: Their sums may have more digits than DuckDB computes with.
-    """
-    digits, scale = kind.precision, kind.scale
-    if digits > 20 or digits + scale + 8 > 38:
-        raise NotExact("the average of decimals of many digits")
-    there = f" FILTER (WHERE {condition})" if condition else ""
-    total = f"sum({distinct}CAST(CAST({argument} AS DECIMAL(38, {scale})) * {10**scale} AS HUGEINT)){there}"
-    number = f"count({distinct}{argument}){there}"
-    rounded = f"sign({total}) * ((abs({total}) * 20000 + {number}) // (2 * {number}))"
-    value = f"CAST(CAST({rounded} AS DECIMAL({digits + 4}, 0)) * {unit(scale + 4)} AS {own})"
-    return f"{_AVERAGE}{distinct}{argument}){there} > 0 THEN {value} END"
 
 
 def _count(call: AggregateCall, arguments: list[str], distinct: str) -> str:

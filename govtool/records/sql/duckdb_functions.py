@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Callable
 
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Call, Expression, Literal
 from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_casts import GUARD
+from govtool.records.sql.duckdb_decimals import divided_decimals, divisor, rounded_product
+from govtool.records.sql.duckdb_rounding import round_half_up
 
 WriteFunction = Callable[[Dialect, Call, list[str], list[t.Type]], str]
-
-
-_MOST_REPEATED = 20_000
-"""The most characters of operands that a text repeats."""
 
 
 def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -35,90 +32,29 @@ def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
         if fits and scale == call.type.scale:
             return f"CAST({text} AS {dialect.type(call.type)})"
         if call.name == "*" and right.precision < 37 and 0 < scale - call.type.scale < 37:
-            return _rounded_product(parts, right.precision, scale - call.type.scale, call.type)
+            return rounded_product(parts, right.precision, scale - call.type.scale, call.type)
     raise NotExact(f"{call.name} of {t.as_text(kinds[0])} and {t.as_text(kinds[-1])}")
 
 
 def _divide(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     left, right = kinds
     if isinstance(call.type, t.Decimal) and isinstance(left, t.Decimal) and isinstance(right, t.Decimal):
-        return _divided_decimals(call, parts, (left, right), call.type)
+        return divided_decimals(call, parts, (left, right), call.type)
     if call.type != t.DOUBLE or kinds != [t.DOUBLE, t.DOUBLE]:
         raise NotExact("the division of decimals or intervals")
-    return f"({parts[0]} / {_divisor(call, parts)})"
-
-
-def _rounded_product(parts: list[str], digits: int, places: int, own: t.Decimal) -> str:
-    """A product of decimals with fewer places than it has, rounded half up; the second factor has so many digits."""
-    left, right = _whole_digits(parts)
-    step = 10**places
-    value = f"(({left} * {right} * 2 + {step}) // {2 * step})"
-    return (
-        f"(CASE WHEN {left} >= {10 ** (37 - digits)} THEN error('{GUARD}: product of decimals') ELSE CAST(CAST("
-        f"sign({parts[0]}) * sign({parts[1]}) * {value} AS DECIMAL(38, 0)) * {unit(own.scale)}"
-        f" AS DECIMAL({own.precision}, {own.scale})) END)"
-    )
-
-
-def _whole_digits(parts: list[str]) -> list[str]:
-    """The digits of decimals as whole numbers; what is made of them repeats the operands.
-
-    Raises:
-        NotExact: The operands are long: those of operators within each other would grow without bound.
-    """
-    if sum(map(len, parts)) > _MOST_REPEATED:
-        raise NotExact("decimals of long operands")
-    return [f"abs(CAST(replace(CAST({part} AS VARCHAR), '.', '') AS HUGEINT))" for part in parts]
-
-
-def unit(scale: int) -> str:
-    """One in the last place of a decimal: times a whole number, a decimal of these digits."""
-    return f"CAST('{decimal.Decimal(1).scaleb(-scale):f}' AS DECIMAL({max(scale, 1)}, {scale}))"
-
-
-def _divided_decimals(call: Call, parts: list[str], kinds: tuple[t.Decimal, t.Decimal], own: t.Decimal) -> str:
-    """A quotient of decimals over whole numbers, rounded half up.
-
-    Spark rounds it to 39 digits behind the point first, which makes no difference if the divisor is not too long.
-    """
-    shift = own.scale + kinds[1].scale - kinds[0].scale
-    up, down = max(shift, 0), max(-shift, 0)
-    most = (37 - up, min(37, 38 - own.scale) - down)
-    if min(most) < 1:
-        raise NotExact("the division of decimals of many digits")
-    above, below = _whole_digits(parts)
-    long = [
-        f"{whole} >= {10**limit}"
-        for whole, limit, kind in zip((above, below), most, kinds, strict=True)
-        if kind.precision > limit
-    ]
-    guard = f"WHEN {' OR '.join(long)} THEN error('{GUARD}: division of decimals') " if long else ""
-    whole = f"({above} * {2 * 10**up} + {below} * {10**down}) // ({below} * {2 * 10**down})"
-    value = f"CAST(sign({parts[0]}) * sign({parts[1]}) * ({whole}) AS DECIMAL(38, 0)) * {unit(own.scale)}"
-    return (
-        f"(CASE WHEN {parts[0]} IS NULL OR {_divisor(call, parts)} IS NULL THEN NULL {guard}"
-        f"ELSE CAST({value} AS DECIMAL({own.precision}, {own.scale})) END)"
-    )
+    return f"({parts[0]} / {divisor(call, parts)})"
 
 
 def _remainder(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     if call.type not in t.INTEGRAL or kinds != [call.type, call.type]:
         raise NotExact("the remainder of decimals or floats")
-    return f"({parts[0]} % {_divisor(call, parts)})"
+    return f"({parts[0]} % {divisor(call, parts)})"
 
 
 def _integral_divide(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     if any(each not in t.INTEGRAL for each in kinds):
         raise NotExact("div of decimals or intervals")
-    return f"CAST(({parts[0]} // {_divisor(call, parts)}) AS BIGINT)"
-
-
-def _divisor(call: Call, parts: list[str]) -> str:
-    """What is divided by: NULL in place of 0; in ANSI mode 0 is an error, unless NULL is divided."""
-    left, right = parts
-    if call.mode != "ansi":
-        return f"nullif({right}, 0)"
-    return f"(CASE WHEN {right} = 0 AND {left} IS NOT NULL THEN error('{GUARD}: division by zero') ELSE {right} END)"
+    return f"CAST(({parts[0]} // {divisor(call, parts)}) AS BIGINT)"
 
 
 def _like(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -164,6 +100,18 @@ def _typed(template: str, *allowed: tuple[t.Type, ...]) -> WriteFunction:
         if tuple(kinds) not in allowed:
             raise NotExact(f"{call.name} of {', '.join(t.as_text(each) for each in kinds)}")
         return template.format(*parts, kind=dialect.type(call.type))
+
+    return write
+
+
+def _of_numbers(template: str) -> WriteFunction:
+    """A template for one number, whose type the result has."""
+    plain = _typed(template, *((kind,) for kind in (*t.INTEGRAL, *t.FLOATS)))
+
+    def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if isinstance(kinds[0], t.Decimal) and call.type == kinds[0]:
+            return template.format(*parts)
+        return plain(dialect, call, parts, kinds)
 
     return write
 
@@ -249,8 +197,7 @@ CALLS: dict[str, WriteFunction] = {
     "not": lambda dialect, call, parts, kinds: f"(NOT {parts[0]})",
     "is null": lambda dialect, call, parts, kinds: f"({parts[0]} IS NULL)",
     "is not null": lambda dialect, call, parts, kinds: f"({parts[0]} IS NOT NULL)",
-    "negative": _typed("(- {0})", *((kind,) for kind in (*t.INTEGRAL, *t.FLOATS))),
-    "abs": _typed("abs({0})", *((kind,) for kind in (*t.INTEGRAL, *t.FLOATS))),
+    "negative": _of_numbers("(- {0})"), "abs": _of_numbers("abs({0})"),
     "&": _typed("({0} & {1})", *_INTEGER_PAIRS), "|": _typed("({0} | {1})", *_INTEGER_PAIRS),
     "^": _typed("xor({0}, {1})", *_INTEGER_PAIRS),
     ">>": _typed("(CASE WHEN {0} < 0 THEN error('" + GUARD + ": >>') ELSE {0} >> {1} END)", (t.LONG, t.INTEGER)),
@@ -274,7 +221,7 @@ CALLS: dict[str, WriteFunction] = {
     "add_months": _typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)), "sort_array": _sort_array,
     "last_day": _typed("last_day({0})", (t.DATE,)),
     "sqrt": _typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
-    "floor": _whole("floor"), "ceil": _whole("ceil"),
+    "round": round_half_up, "floor": _whole("floor"), "ceil": _whole("ceil"),
     "get field": _field, "get item": _item, "get value": _map_value, "array": _array, "named_struct": _struct,
     "size": _size,
     "explode": lambda dialect, call, parts, kinds: parts[0], "posexplode": lambda dialect, call, parts, kinds: parts[0],

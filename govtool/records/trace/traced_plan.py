@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from govtool.model.token import ROW_BITS
+from govtool.model.token import record_id
 from govtool.records.plan.expressions import Attribute, Call
 from govtool.records.plan.nodes import (
     Join,
@@ -124,12 +124,16 @@ class TracedPlan:
         columns = tuple(self.ids.attribute(column.name, column.type) for column in outputs(rows))
         return exists(self.executor, SetOperation(rows, others, "except", True, columns))
 
+    def kept_records(self, ids: Iterable[tuple[int, int]]) -> Relation:
+        """A table of the executor's with one column: the ids of records, given by file ordinal and row index."""
+        wanted = self.ids.attribute("record", LONG)
+        return self.executor.keep(LocalRows(0, (wanted,), tuple(sorted((record_id(*each),) for each in ids))))
+
     def at_places(self, output: Relation, ids: Iterable[tuple[int, int]]) -> Node:
         """A plan of the rows at given places of written files."""
         node, record = self.read(output)
-        wanted = self.ids.attribute("record", LONG)
-        packed = tuple((file << ROW_BITS | row,) for file, row in ids)
-        places = self.executor.keep(LocalRows(0, (wanted,), packed))
+        places = self.kept_records(ids)
+        (wanted,) = outputs(places)
         chosen = Join(node, places, "left_semi", Call("=", (record, wanted), BOOLEAN))
         return projected(chosen, output.columns)
 

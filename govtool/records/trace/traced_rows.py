@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, Self
 
 from govtool.errors import UnknownNameError, UsageError
-from govtool.model.token import FILE_BITS, ROW_BITS, KeyToken, PositionToken, Token
+from govtool.model.token import KeyToken, PositionToken, Token, file_and_row
 from govtool.records.cells import column_key, json_value, key_text, zoned
 from govtool.records.plan.expressions import Attribute, Call, Expression, Named, SortKey, passed
 from govtool.records.plan.nodes import (
@@ -17,7 +17,6 @@ from govtool.records.plan.nodes import (
     Filter,
     Join,
     Limit,
-    LocalRows,
     Project,
     Relation,
     Sort,
@@ -103,10 +102,9 @@ class TracedRows:
         part = self._one(dataset)
         if not isinstance(part, ReachedRows):
             raise UsageError("rows of an input are chosen by id; those of an output by where()", code="usage.rows")
-        wanted = self.lineage.ids.attribute("record", LONG)
-        packed = tuple((file << ROW_BITS | row,) for file, row in ids)
         (column,) = outputs(part.rows)
-        kept = self.lineage.executor.keep(LocalRows(0, (wanted,), packed))
+        kept = self.lineage.kept_records(ids)
+        (wanted,) = outputs(kept)
         rows = semijoined(part.rows, kept, Call("=", (column, wanted), BOOLEAN))
         return replace(self, parts=(replace(part, rows=rows),))
 
@@ -310,7 +308,7 @@ class TracedRows:
         ordered = Sort(Project(node, (passed(record), *map(passed, columns))), (SortKey(record),))
         found = []
         for packed, *values in sorted(self.lineage.executor.fetch(ordered), key=itemgetter(0)):  # Spark's may not be
-            file, row = packed >> ROW_BITS & (1 << FILE_BITS) - 1, packed & (1 << ROW_BITS) - 1
+            file, row = file_and_row(packed)
             named = {column.name: value for column, value in zip(columns, values, strict=True)}
             found.append((self._token(part.leaf, file, row, named), file, row, named))
         return found
@@ -354,7 +352,7 @@ class TracedRows:
         table = self.lineage.executor.arrow(Project(node, (passed(record), *map(passed, columns))))
         table = table.rename_columns([str(number) for number in range(table.num_columns)]).sort_by("0")
         packed, data = table.column(0).to_pylist(), table.select(range(1, table.num_columns))
-        places = [(one >> ROW_BITS & (1 << FILE_BITS) - 1, one & (1 << ROW_BITS) - 1) for one in packed]
+        places = [file_and_row(one) for one in packed]
         files = {each.ordinal: each.uri for each in part.leaf.files} if isinstance(part.leaf, Relation) else {}
         key = self.lineage.keys.get(leaf_name(part.leaf), ())
         keys = {c.name: data.column(n).to_pylist() for n, c in enumerate(columns) if c.name in key}

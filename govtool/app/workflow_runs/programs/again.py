@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from govtool.app.workflow_runs.relation_copies import rows_by_file
 from govtool.app.workflow_runs.without_records import Gone, ReplayedRun, required_for
-from govtool.model.token import ROW_BITS
+from govtool.model.token import record_id
 from govtool.records.plan.expressions import passed
 from govtool.records.plan.nodes import Join, LocalRows, Project, Relation
 from govtool.records.plan.tree import Node
@@ -135,7 +135,7 @@ class _Without:
         """The rows of a leaf but some."""
         ordinals = {file.uri: file.ordinal for file in leaf.files}
         packed = tuple(
-            (ordinals[uri] << ROW_BITS | row,)
+            (record_id(ordinals[uri], row),)
             for uri, numbers in rows_by_file(relation, rows).items()
             if uri in ordinals
             for row in numbers

@@ -1,0 +1,68 @@
+"""Functions that DuckDB computes otherwise than Spark, and how they are written so that it does not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from govtool.records.execute.duckdb import DuckExecutor
+from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Literal, Named
+from govtool.records.plan.nodes import Aggregate, LocalRows, Project, Session
+from govtool.records.plan.types import DOUBLE, INTEGER
+from govtool.records.sql.dialect import NotExact
+
+X = Attribute(1, "x", DOUBLE)
+
+
+def executor():
+    return DuckExecutor(Session("", ansi=True, zone="UTC"))
+
+
+def rounded(values, places):
+    call = Call("round", (X, Literal(places, INTEGER)), DOUBLE)
+    plan = Project(LocalRows(0, (X,), tuple((value,) for value in values)), (Named(call, 2, "r"),))
+    return [value for (value,) in executor().fetch(plan)]
+
+
+# The results are those of SELECT round(x, n) in Spark 4.
+@pytest.mark.parametrize(
+    ("places", "pairs"),
+    [
+        (2, {2.675: 2.68, -2.675: -2.68, 1.005: 1.01, 0.285: 0.29, 100.0: 100.0, 123456789012345.67: 123456789012345.67}),
+        (0, {0.5: 1.0, 1.5: 2.0, -0.5: -1.0, 0.001: 0.0, -0.25: 0.0, 999999999999999.5: 1e15}),
+        (3, {-0.0: 0.0, math.inf: math.inf, -math.inf: -math.inf, 1.0005: 1.001, 2.0004999999: 2.0}),
+    ],
+)  # fmt: skip
+def test_floats_are_rounded_by_the_digits_that_they_show(places, pairs):
+    assert dict(zip(pairs, rounded(pairs, places), strict=True)) == pairs
+
+
+def test_a_float_without_a_number_stays():
+    assert rounded([None], 2) == [None]
+    assert math.isnan(*rounded([math.nan], 2))
+
+
+@pytest.mark.parametrize("value", [0.0009, -1e15, 1e300, 5e-324])
+def test_floats_that_are_shown_with_an_exponent_are_left_to_spark(value):
+    with pytest.raises(NotExact, match="round"):
+        rounded([1.0, value], 2)
+
+
+def moments(name, values):
+    rows = LocalRows(0, (X,), tuple((value,) for value in values))
+    measure = Named(AggregateCall(name, (X,), DOUBLE), 2, "m")
+    return executor().fetch(Aggregate(rows, (), (measure,)))[0][0]
+
+
+def test_moments_of_too_few_values_are_null():
+    assert moments("stddev_samp", [3.0]) is None
+    assert moments("var_samp", [None, 3.0]) is None
+    assert moments("stddev_pop", [3.0]) == 0.0
+    assert moments("var_pop", []) is None
+    assert moments("var_samp", [1.0, 2.0, 4.0]) == pytest.approx(7 / 3)
+
+
+def test_moments_of_infinite_values_are_left_to_spark():
+    with pytest.raises(NotExact, match="DuckDB"):
+        moments("stddev_samp", [1.0, math.inf])
