@@ -103,6 +103,18 @@ def read(
     return Plan(reader.plan(captured), session)
 
 
+def _rows_by_rdd(nodes: list[Json], local: dict[int, DriverRows]) -> dict[int | None, DriverRows]:
+    """Rows of the driver by the number of their RDD: one side of a self-join has columns that nobody has heard of."""
+    found: dict[int | None, DriverRows] = {}
+    for raw in nodes:
+        fields = raw["f"]
+        if "$rdd" in fields and fields["output"]:
+            known = local.get(nodes[fields["output"][0]["$"]]["f"].get("id"))
+            if known is not None:
+                found[fields["$rdd"]] = known
+    return found
+
+
 class _Reader:
     def __init__(
         self, captured: Json, session: Session, udfs: dict[str, UdfReference], local: dict[int, DriverRows]
@@ -110,6 +122,7 @@ class _Reader:
         self.made: list[Any] = []
         self.terms = TermReader(captured["types"], self.made, session.zone, udfs)
         self.local = local
+        self._by_rdd = _rows_by_rdd(captured["nodes"], local)
         self._next = 0
         self._leaves = 0
         self.raw = captured["nodes"]
@@ -238,6 +251,7 @@ class _Reader:
     def _driver(self, fields: Json) -> Node:
         columns = self.attributes(fields["output"])
         known = self.local.get(columns[0].id) if columns else None
+        known = known or self._by_rdd.get(fields.get("$rdd"))
         if known is not None and known.why_not:
             raise Unread(known.why_not)
         if known is None or len(known.ids) != len(columns):

@@ -309,9 +309,23 @@ public class PlanWalker implements java.util.function.Function {
     if (kind.equals("LogicalRelation") || kind.equals("DataSourceV2Relation")) {
       lake(out, (LogicalPlan) tree, started);
     }
+    if (kind.equals("LogicalRDD")) {
+      rdd(out, (LogicalPlan) tree, started);
+    }
     if (kind.equals("LocalRelation")) {
       name(out, "$rows", started);
       rows(out, (org.apache.spark.sql.catalyst.plans.logical.LocalRelation) tree);
+    }
+  }
+
+  /** The number of the rows' RDD: a self-join gives a copy of the leaf other columns, but the same RDD. */
+  private void rdd(StringBuilder out, LogicalPlan leaf, boolean started) {
+    try {
+      int id = ((org.apache.spark.rdd.RDD) call(leaf, "rdd")).id();
+      name(out, "$rdd", started);
+      out.append(id);
+    } catch (Exception error) {
+      return; // its columns have to do
     }
   }
 
