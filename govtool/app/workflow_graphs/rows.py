@@ -36,6 +36,7 @@ def nodes_of_row(text: str, outputs: Sequence[OutputTuples]) -> tuple[int, ...]:
             f"the run has no output {text.partition('[')[0]}",
             code="usage.unknown-relation",
             nearest=tuple(difflib.get_close_matches(text.partition("[")[0], known, 3, 0.3) or known[:_SHOWN]),
+            hint="relations within the workflow: govtool why 'RELATION[key]' --run RUN",
         )
     found = [
         (each, at)

@@ -290,7 +290,11 @@ def _missing(flow: ModuleGraph) -> Iterator[Violation]:
         lost = tuple(name for name in flow.nodes[node].input_names if name not in names)
         if lost:
             given = sorted({name for each in flow.nodes.values() for name in each.output_names if name in lost})
-            hint = f"; {listed(given)} is made by another node" if given else ""
+            hint = (
+                f"; {listed(given)} is made by another node"
+                if given
+                else "; only nodes that receive nothing take inputs of the workflow: hand it on from such a node"
+            )
             yield Violation(
                 "inputs",
                 f"{node} (module {flow.nodes[node].name}) receives no {listed(lost)}{hint}",

@@ -45,3 +45,4 @@ def test_rows_that_there_are_not_and_rows_alike_are_refused():
     with pytest.raises(UnknownNameError, match="no output Bst@2") as unknown:
         nodes_of_row("Bst@2[3]", OUTPUTS)
     assert unknown.value.nearest[0] == "end/Best@2"
+    assert "govtool why" in unknown.value.hint
