@@ -51,6 +51,8 @@ _PLAIN = PLAIN - {"Session", "tuple[File, ...]"}
 """Types of fields that hold nothing that is written as an object of its own."""
 _PART_FIELDS: dict[type, tuple[str, ...]] = {}
 _TYPES = (t.Scalar, t.Decimal, t.Text, t.Array, t.Map, t.Struct, t.Unknown)
+_KINDS = frozenset(CLASSES.values())
+_SCALARS = frozenset({str, int, bool, type(None)})
 
 
 def encode(plan: n.Plan) -> dict[str, Any]:
@@ -94,7 +96,8 @@ class _Writer:
     def _written(self, tree: Any) -> int:
         kind = type(tree)
         value = self._value
-        row = [kind.__name__, *[value(getattr(tree, name)) for name in field_names(kind)]]
+        fields = [getattr(tree, name) for name in field_names(kind)]
+        row = [kind.__name__, *[each if type(each) in _SCALARS else value(each) for each in fields]]
         key = repr(row)
         if key not in self._known:
             self._known[key] = len(self.objects)
@@ -104,6 +107,8 @@ class _Writer:
     def _value(self, value: Any) -> Any:
         if value is None or isinstance(value, (bool, int, str)):
             return value
+        if type(value) in _KINDS:
+            return ["r", self._seen[id(value)]]
         if isinstance(value, float):
             return value if math.isfinite(value) and (value or not str(value).startswith("-")) else ["f", str(value)]
         if isinstance(value, decimal.Decimal):
@@ -111,7 +116,7 @@ class _Writer:
         if isinstance(value, bytes):
             return ["b", value.hex()]
         if isinstance(value, tuple):
-            return ["l", *(self._value(item) for item in value)]
+            return ["l", *[self._value(item) for item in value]]
         if isinstance(value, _TYPES):
             if value not in self._types:
                 self._types[value] = ["t", t.to_json(value)]
@@ -132,7 +137,7 @@ def _look(values: Sequence[Any], found: list[Any]) -> None:
     for value in values:
         if isinstance(value, tuple):
             _look(value, found)
-        elif type(value).__name__ in CLASSES and not isinstance(value, _TYPES):
+        elif type(value) in _KINDS:
             found.append(value)
 
 

@@ -17,18 +17,17 @@ T = TypeVar("T")
 class Tree:
     """Base of everything in a plan."""
 
-    __slots__ = ()
+    __slots__ = ("_parts",)
+    """Kept by ``parts``; no field, so no part of the value."""
 
     def parts(self) -> tuple[tuple[Term, ...], tuple[Node, ...]]:
         """The terms and the nodes directly in this one, each in the order of the fields."""
-        kind = type(self)
-        names = _TREE_FIELDS[kind] if kind in _TREE_FIELDS else _tree_fields(kind)
-        if not names:
-            return _NO_PARTS
-        terms: list[Term] = []
-        nodes: list[Node] = []
-        _gather([getattr(self, name) for name in names], terms, nodes)
-        return tuple(terms), tuple(nodes)
+        try:
+            kept: tuple[tuple[Term, ...], tuple[Node, ...]] = self._parts
+        except AttributeError:
+            kept = _parts_of(self)
+            object.__setattr__(self, "_parts", kept)  # a plan is walked some ten times, and never changes
+        return kept
 
     def terms(self) -> tuple[Term, ...]:
         """The terms directly in this one, in the order of the fields."""
@@ -66,8 +65,8 @@ class Term(Tree):
 class Node(Tree):
     """An operator."""
 
-    __slots__ = ("_outputs",)
-    """Kept by ``nodes.outputs``; no field, so no part of the operator's value."""
+    __slots__ = ("_outputs", "_plans")
+    """Kept by ``nodes.outputs`` and ``subquery_plans``; no fields, so no part of the operator's value."""
 
 
 _NO_PARTS: tuple[tuple[Term, ...], tuple[Node, ...]] = ((), ())
@@ -91,6 +90,17 @@ def _tree_fields(kind: type) -> tuple[str, ...]:
     """The fields that may hold terms or nodes, in order."""
     plain = {field.name for field in dataclasses.fields(kind) if field.type in PLAIN}
     return _TREE_FIELDS.setdefault(kind, tuple(name for name in field_names(kind) if name not in plain))
+
+
+def _parts_of(tree: Tree) -> tuple[tuple[Term, ...], tuple[Node, ...]]:
+    kind = type(tree)
+    names = _TREE_FIELDS[kind] if kind in _TREE_FIELDS else _tree_fields(kind)
+    if not names:
+        return _NO_PARTS
+    terms: list[Term] = []
+    nodes: list[Node] = []
+    _gather([getattr(tree, name) for name in names], terms, nodes)
+    return tuple(terms), tuple(nodes)
 
 
 def _gather(values: Sequence[Any], terms: list[Term], nodes: list[Node]) -> None:
@@ -173,15 +183,19 @@ def walk_nodes(root: Node, subqueries: bool = True) -> Iterator[Node]:
     while waiting:
         node = waiting.pop()
         yield node
-        terms, nodes = node.parts()
-        waiting.extend(reversed(nodes))
-        if subqueries and terms:
-            waiting.extend(reversed(_plans_in(terms)))
+        waiting.extend(reversed(node.nodes()))
+        if subqueries:
+            waiting.extend(reversed(subquery_plans(node)))
 
 
-def subquery_plans(node: Node) -> list[Node]:
+def subquery_plans(node: Node) -> tuple[Node, ...]:
     """The plans of subqueries in an operator's own expressions, in the order of :func:`walk`."""
-    return _plans_in(node.terms())
+    try:
+        kept: tuple[Node, ...] = node._plans
+    except AttributeError:
+        kept = tuple(_plans_in(node.terms()))
+        object.__setattr__(node, "_plans", kept)
+    return kept
 
 
 def _plans_in(terms: Sequence[Term]) -> list[Node]:
