@@ -18,12 +18,13 @@ class Tree:
     """Base of everything in a plan."""
 
     __slots__ = ("_parts",)
-    """Kept by ``parts``; no field, so no part of the value."""
+    _parts: tuple[tuple[Term, ...], tuple[Node, ...]]
+    """Kept by ``parts``; no field of the dataclasses, so no part of a value."""
 
     def parts(self) -> tuple[tuple[Term, ...], tuple[Node, ...]]:
         """The terms and the nodes directly in this one, each in the order of the fields."""
         try:
-            kept: tuple[tuple[Term, ...], tuple[Node, ...]] = self._parts
+            kept = self._parts
         except AttributeError:
             kept = _parts_of(self)
             object.__setattr__(self, "_parts", kept)  # a plan is walked some ten times, and never changes
@@ -66,6 +67,7 @@ class Node(Tree):
     """An operator."""
 
     __slots__ = ("_outputs", "_plans")
+    _plans: tuple[Node, ...]
     """Kept by ``nodes.outputs`` and ``subquery_plans``; no fields, so no part of the operator's value."""
 
 
@@ -191,7 +193,7 @@ def walk_nodes(root: Node, subqueries: bool = True) -> Iterator[Node]:
 def subquery_plans(node: Node) -> tuple[Node, ...]:
     """The plans of subqueries in an operator's own expressions, in the order of :func:`walk`."""
     try:
-        kept: tuple[Node, ...] = node._plans
+        kept = node._plans
     except AttributeError:
         kept = tuple(_plans_in(node.terms()))
         object.__setattr__(node, "_plans", kept)
