@@ -81,16 +81,19 @@ def random_events(rng):
     written = []
     events = []
     for number, minute in enumerate(minutes):
-        reads = {}
+        reads = []
         for name in rng.sample(DATASETS, rng.randint(0, 2)):
             known = [text for dataset, text in written if dataset == name]
-            reads[name] = rng.choice([*known, "elsewhere", ""])
+            texts = {rng.choice([*known, "elsewhere", ""])}
+            if "" not in texts and rng.random() < 0.3:  # as a job that compares a table with what it was
+                texts.add(rng.choice([*known, "elsewhere"]))
+            reads += [(name, text) for text in texts]
         writes = [
             (name, f"v{number}", rng.choice(("overwrite", "append")))
             for name in rng.sample(DATASETS, rng.randint(1, 2))
         ]
         written += [(name, text) for name, text, _ in writes]
-        events.append(Event(number, minute, tuple(sorted(reads.items())), tuple(sorted(writes))))
+        events.append(Event(number, minute, tuple(sorted(reads)), tuple(sorted(writes))))
     return events
 
 

@@ -6,6 +6,7 @@ of a run or a job are ``run``, ``job``, ``event``, and an ``in`` and an ``out`` 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,9 @@ from govtool.redaction import clean_location, clean_text
 STATES = ("START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER")
 RUN, JOB, DATASET, REJECT = "run", "job", "dataset", "reject"
 
+VERSION = "version"
+"""The facet with a dataset's version. One that an event lists in several versions has each in a register of its own,
+whose name is the facet's and the digest of the value."""
 FIELDWISE = frozenset({"outputStatistics", "inputStatistics", "dataQualityMetrics"})
 """Facets of figures, each of which may come in another event: every figure is a register of its own."""
 
@@ -141,6 +145,7 @@ class EventReader:
         if not isinstance(listed, list):
             self._note(line, f"{role}puts is not a list")
             return
+        versions: dict[EntityPart, dict[str, None]] = {}
         for item in listed:
             named = self._dataset(item, line)
             if named is None:
@@ -149,6 +154,12 @@ class EventReader:
             event.registers[part, "_"] = "true"
             self._facets(event, part, item.get("facets"), line)
             self._facets(event, part, item.get(f"{role}putFacets"), line)
+            if (part, VERSION) in event.registers:
+                versions.setdefault(part, {})[event.registers[part, VERSION]] = None
+        for part, texts in versions.items():
+            for text in texts if len(texts) > 1 else ():  # a table joined with what it was before
+                name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+                event.registers[part, f"{VERSION}/{name}"] = text
 
     def _dataset(self, value: object, line: int) -> DatasetName | None:
         if not isinstance(value, Mapping):

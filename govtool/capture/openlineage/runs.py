@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from govtool.capture.openlineage.events import RUN, EntityPart, Key
+from govtool.capture.openlineage.events import FIELDWISE, RUN, VERSION, EntityPart, Key
 from govtool.capture.openlineage.identity import Fields, job_file
 from govtool.capture.openlineage.merge import MergedEvents, Registers, RegisterValue, parts, run_state, span
 from govtool.capture.openlineage.sql import sql_of
@@ -105,36 +105,49 @@ def _config(run: Mapping[str, Any]) -> dict[str, str]:
 
 def _inputs(registers: Registers) -> Iterator[RunInput]:
     for part, values in parts(registers, "in").items():
-        facets = {name: value.load() for name, value in values.items()}
-        yield RunInput(
-            part.dataset.id,
-            rows=_figure(facets, "inputStatistics/rowCount", "dataQualityMetrics/rowCount"),
-            bytes=_figure(facets, "inputStatistics/size", "dataQualityMetrics/bytes"),
-            files=_figure(facets, "inputStatistics/fileCount", "dataQualityMetrics/fileCount"),
-            identity=_identity(facets),
-            fields=_fields(facets),
-        )
+        for facets, identity in _versions(values):
+            yield RunInput(
+                part.dataset.id,
+                rows=_figure(facets, "inputStatistics/rowCount", "dataQualityMetrics/rowCount"),
+                bytes=_figure(facets, "inputStatistics/size", "dataQualityMetrics/bytes"),
+                files=_figure(facets, "inputStatistics/fileCount", "dataQualityMetrics/fileCount"),
+                identity=identity,
+                fields=_fields(facets),
+            )
 
 
 def _outputs(registers: Registers) -> Iterator[RunOutput]:
     for part, values in parts(registers, "out").items():
-        facets = {name: value.load() for name, value in values.items()}
-        yield RunOutput(
-            part.dataset.id,
-            mode=_MODES.get(_text(facets, "lifecycleStateChange", "lifecycleStateChange").upper(), ""),
-            rows=_figure(facets, "outputStatistics/rowCount"),
-            bytes=_figure(facets, "outputStatistics/size"),
-            files=_figure(facets, "outputStatistics/fileCount"),
-            identity=_identity(facets),
-            fields=_fields(facets),
-        )
+        for facets, identity in _versions(values):
+            yield RunOutput(
+                part.dataset.id,
+                mode=_MODES.get(_text(facets, "lifecycleStateChange", "lifecycleStateChange").upper(), ""),
+                rows=_figure(facets, "outputStatistics/rowCount"),
+                bytes=_figure(facets, "outputStatistics/size"),
+                files=_figure(facets, "outputStatistics/fileCount"),
+                identity=identity,
+                fields=_fields(facets),
+            )
 
 
-def _identity(facets: Mapping[str, Any]) -> ContentIdentity | None:
+def _versions(
+    values: Mapping[str, RegisterValue],
+) -> Iterator[tuple[dict[str, Any], ContentIdentity | None]]:
+    """The facets of a dataset, once for each version that a run read or wrote.
+
+    Of several, it is not known which one the figures are about: they are left out.
+    """
+    facets = {name: value.load() for name, value in values.items()}
+    stated = {_text(facet, "datasetVersion") for name, facet in facets.items() if name.partition("/")[0] == VERSION}
+    versions = sorted(stated - {""})
+    if len(versions) > 1:
+        facets = {name: facet for name, facet in facets.items() if name.partition("/")[0] not in FIELDWISE}
+    for version in versions or [""]:
+        yield facets, _identity(version) if version else None
+
+
+def _identity(version: str) -> ContentIdentity:
     """A version as the event states it: its number, where it is one, and its text for the digest."""
-    version = _text(facets, "version", "datasetVersion")
-    if not version:
-        return None
     return ContentIdentity("stated", int(version) if version.isdecimal() and len(version) < 19 else None, version, 0, 0)
 
 

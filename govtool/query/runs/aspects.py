@@ -8,6 +8,7 @@ the content of the versions that the listings are known to be.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -106,9 +107,9 @@ def compare_runs(history: History, first: Run, second: Run) -> list[RunChange]:
 
 
 def _inputs(history: History, first: Run, second: Run) -> Iterator[RunChange]:
-    olds, news = {one.dataset: one for one in first.inputs}, {one.dataset: one for one in second.inputs}
-    for name in sorted(olds.keys() | news.keys()):
-        old, new = olds.get(name), news.get(name)
+    olds, news = _numbered(first.inputs), _numbered(second.inputs)
+    for name, number in sorted(olds.keys() | news.keys()):
+        old, new = olds.get((name, number)), news.get((name, number))
         if old is None or new is None:
             yield _one_sided("input", name, old, new)
             continue
@@ -121,6 +122,16 @@ def _inputs(history: History, first: Run, second: Run) -> Iterator[RunChange]:
             yield from _retyped(old, new)
         if old.options and new.options and old.options != new.options:
             yield RunChange("plan", name, "options", *_only(old.options, new.options))
+
+
+def _numbered(inputs: Iterable[RunInput]) -> dict[tuple[str, int], RunInput]:
+    """Inputs by name; a dataset that a run read in several versions is there several times."""
+    found: dict[tuple[str, int], RunInput] = {}
+    counts: Counter[str] = Counter()
+    for each in inputs:
+        found[each.dataset, counts[each.dataset]] = each
+        counts[each.dataset] += 1
+    return found
 
 
 def _retyped(old: RunInput, new: RunInput) -> Iterator[RunChange]:
@@ -138,7 +149,7 @@ def _input_change(history: History, runs: tuple[Run, Run], old: RunInput, new: R
         return None
     if old.identity == new.identity:
         return ""
-    written = tuple(_exact(history, run, old.dataset) for run in runs)
+    written = _exact(history, runs[0], old), _exact(history, runs[1], new)
     if written[0] is not None and written[1] is not None and _is_same(written[0], written[1]):
         return ""
     if old.listing is not None and new.listing is not None and old.listing.shape == new.listing.shape:
@@ -146,9 +157,10 @@ def _input_change(history: History, runs: tuple[Run, Run], old: RunInput, new: R
     return "content"
 
 
-def _exact(history: History, run: Run, dataset: str) -> Writing | None:
+def _exact(history: History, run: Run, read: RunInput) -> Writing | None:
     """The write that left what a run read, by content and not by time alone."""
-    found = next((reading for reading in history.readings(run) if reading.dataset == dataset), None)
+    readings = zip(run.inputs, history.readings(run), strict=True)
+    found = next((reading for each, reading in readings if each == read), None)
     if found is None or found.version is None or not found.exact:
         return None
     return history.writing(found.version)
