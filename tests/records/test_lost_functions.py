@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.records.opened import without_lost_functions
+from govtool.app.records.user_functions import without_lost_functions
 from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, ScalarSubquery, Udf, UdfReference
 from govtool.records.plan.nodes import LocalRows, Project
 from govtool.records.plan.tree import walk, walk_nodes
@@ -112,7 +112,7 @@ def test_a_helper_within_a_comprehension_counts(tmp_path):
 
 
 def test_a_plan_without_functions_looks_at_no_file(monkeypatch):
-    monkeypatch.setattr("govtool.app.records.opened.own_files", lambda _: pytest.fail("files were looked at"))
+    monkeypatch.setattr("govtool.app.records.user_functions.own_files", lambda _: pytest.fail("files were looked at"))
     assert without_lost_functions(ROWS) is ROWS
 
 

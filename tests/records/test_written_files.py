@@ -9,9 +9,9 @@ from decimal import Decimal
 import pytest
 from recorded import BY_LAND
 
-from govtool.app.records.opened import in_order
 from govtool.app.records.runs import find_writer
 from govtool.app.records.writes import written_files
+from govtool.app.records.written_files import in_order
 from govtool.capture.openlineage.identity import DatasetName
 from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.errors import UsageError

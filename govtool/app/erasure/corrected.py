@@ -18,7 +18,8 @@ from govtool.app.erasure.found import ErasedOutput, RowErasure
 from govtool.app.erasure.keys import Wanted, meets_any
 from govtool.app.erasure.report import PlannedErasure
 from govtool.app.records.engines import engines
-from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.opened import OpenedWrite
+from govtool.app.records.opening import open_write
 from govtool.errors import EngineError, EvidenceError
 from govtool.records.cells import key_text
 from govtool.records.execute.compare import same_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from govtool.app.records.opened import open_write
+from govtool.app.records.opening import open_write
 from govtool.app.records.tables import run_order
 from govtool.errors import GovtoolError
 from govtool.records.plan.nodes import LocalRows

@@ -24,7 +24,8 @@ from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
 from govtool.app.erasure.step import corrected_output
 from govtool.app.records.keys import declared_keys
-from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.opened import OpenedWrite
+from govtool.app.records.opening import open_write
 from govtool.app.records.unreadable import UnreadableRun, each_name
 from govtool.config import load_config
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError

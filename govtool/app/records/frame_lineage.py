@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.records.engines import own_files
 from govtool.app.records.keys import declared_keys
-from govtool.app.records.opened import titled
 from govtool.app.records.tables import dataset_id
+from govtool.app.records.written_files import titled
 from govtool.config import load_config
 from govtool.errors import UsageError
 from govtool.records.execute.chain import ExecutorChain, PlanEngine

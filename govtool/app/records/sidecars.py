@@ -74,7 +74,7 @@ def index_records(store: Reader, commit: Commit, runs: Iterable[RecordRun], *, r
         EngineError: DuckDB is missing.
         StoreError: the cache cannot be written (``store.cache``).
     """
-    from govtool.app.records.opened import open_write
+    from govtool.app.records.opening import open_write
     from govtool.records.sidecar.build import BuiltKeys, wanted_keys
 
     answers: dict[tuple[str, tuple[str, ...]], BuiltKeys] = {}

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.opened import OpenedWrite
+from govtool.app.records.opening import open_write
 from govtool.app.records.unreadable import runs_beside_damage
 from govtool.errors import GovtoolError
 from govtool.records.plan.expressions import Attribute, Named

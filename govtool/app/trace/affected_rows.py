@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.affected_rows import NO_RUN, NOT_RECORDED, UNKNOWN, AffectedDataset, AffectedRows
 from govtool.app.datasets.stranger_files import are_local, stranger_files
-from govtool.app.records.opened import OpenedWrite, open_write, written_output
+from govtool.app.records.opened import OpenedWrite
+from govtool.app.records.opening import open_write
 from govtool.app.records.runs import inputs_of, no_rows, recorded_beside_damage
 from govtool.app.records.sidecars import sidecar_use
+from govtool.app.records.written_files import written_output
 from govtool.app.trace.affected_outputs import ReachedOutput, lines_forward, rows_forward, united
 from govtool.app.trace.file_rows import MAX_ROWS, Rows, merged, rows_at, rows_by_file
 from govtool.app.trace.run_walk import RecordedFiles

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from govtool.answers.trace import TraceReport
 from govtool.app.rdd.hops import program_hop_forward, written_lines
 from govtool.app.rdd.program_records import input_records
-from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.opened import OpenedWrite
+from govtool.app.records.opening import open_write
 from govtool.app.records.runs import NO_ROWS, ahead, input_name, recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.file_rows import Found, Rows, merged, rows_at, rows_by_file, together

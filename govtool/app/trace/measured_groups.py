@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from govtool.app.datasets.stranger_files import are_local, stranger_files
 from govtool.app.records.engines import engines
-from govtool.app.records.opened import open_write
+from govtool.app.records.opening import open_write
 from govtool.app.records.runs import inputs_of
 from govtool.app.records.unreadable import UnreadableRun, runs_beside_damage
 from govtool.app.runs.lookup import read_history

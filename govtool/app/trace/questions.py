@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
 from govtool.app.rdd.program_records import program_records
 from govtool.app.rdd.trace import program_back, program_forward
-from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.opened import OpenedWrite
+from govtool.app.records.opening import open_write
 from govtool.app.records.runs import find_readers, find_writer, input_name, no_rows, only
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.writes import remedy, unreadable_inputs

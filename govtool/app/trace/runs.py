@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from govtool.app.rdd.hops import program_hop_back
-from govtool.app.records.opened import OpenedWrite, open_write, written_output
+from govtool.app.records.opened import OpenedWrite
+from govtool.app.records.opening import open_write
 from govtool.app.records.runs import behind, recorded
 from govtool.app.records.sidecars import sidecar_use
+from govtool.app.records.written_files import written_output
 from govtool.app.trace.file_rows import Found, Rows, rows_by_file
 from govtool.app.trace.listed_rows import ListedRows
 from govtool.app.trace.run_walk import Followed, Hops, ReachedRun, RecordedFiles, RunWalk
