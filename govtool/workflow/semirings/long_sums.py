@@ -15,6 +15,7 @@ import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates th
 
 from govtool.arrays.long_text import LongText
 from govtool.arrays.sets import Array
+from govtool.arrays.threads import mapped_ahead
 from govtool.workflow.annotate.circuit import ONE, Circuit, Delta, Inputs, Product, Sources, Sum, Terms
 from govtool.workflow.semirings.text_order import ranks, text_order
 from govtool.workflow.semirings.texts import aggregate_name
@@ -293,8 +294,11 @@ def _is_text(values: Any) -> bool:
 
 
 def _joined(count: int, piece: Callable[[int, int], Any], before: str, after: str) -> Iterator[str]:
-    """Parts with `` + `` between them, some at a time."""
-    for low in range(0, count, _PIECE):
-        text = joined_text(piece(low, min(low + _PIECE, count)), " + ")
-        yield f"{' + ' if low else before}{text}"
+    """Parts with `` + `` between them, some at a time; the next ones are made while one is written."""
+
+    def text(low: int) -> str:
+        return joined_text(piece(low, min(low + _PIECE, count)), " + ")
+
+    for number, made in enumerate(mapped_ahead(text, range(0, count, _PIECE))):
+        yield f"{' + ' if number else before}{made}"
     yield after

@@ -11,6 +11,7 @@ import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates th
 
 from govtool.arrays.long_text import LongList
 from govtool.arrays.sets import Array
+from govtool.arrays.threads import mapped_ahead
 
 MANY = 10_000
 """Tokens from which a list is made when it is written."""
@@ -72,9 +73,11 @@ class Tokens:
         return LongList(lambda separator: self._parts(nodes, separator), lambda: self.names(nodes), self.is_plain)
 
     def _parts(self, nodes: Array, separator: str) -> Iterator[str]:
-        for low in range(0, len(nodes), _PIECE):
-            text = joined_text(self.column(nodes[low : low + _PIECE]), separator)
-            yield f"{separator if low else ''}{text}"
+        def text(low: int) -> str:
+            return joined_text(self.column(nodes[low : low + _PIECE]), separator)
+
+        for number, made in enumerate(mapped_ahead(text, range(0, len(nodes), _PIECE))):
+            yield f"{separator if number else ''}{made}"
 
     def nodes(self, wanted: Sequence[str]) -> dict[str, int]:
         """The nodes of tokens; those that no relation of the query has are missing."""
