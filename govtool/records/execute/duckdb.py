@@ -186,6 +186,8 @@ class DuckExecutor:
 
         try:
             return read(self.connection.execute(text))
+        except duckdb.InterruptException as error:  # a thread met a guard; another one, stopped by it, is heard first
+            raise NotExact("DuckDB: a value on which it is not exact") from error
         except duckdb.Error as error:
             raise NotExact(f"DuckDB: {clean_failure(error)}") from error
 
