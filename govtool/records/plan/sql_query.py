@@ -195,7 +195,8 @@ def _items(context: Context, at: exp.Select, scope: Scope, terms: Terms) -> list
         else:
             inner = each.this if isinstance(each, exp.Alias) else each
             value = terms.bound(inner)
-            name = each.alias or (inner.name if isinstance(inner, exp.Column) else inner.sql(context.dialect))
+            called = inner.unnest()  # (a) is called a
+            name = each.alias or (called.name if isinstance(called, exp.Column) else inner.sql(context.dialect))
             items.append(context.named(value, name))
     return items
 
@@ -225,7 +226,8 @@ def _sorted_by(context: Context, at: exp.Expr, terms: Terms, items: list[Named])
         found = {each.id: each for each in items if each.name.lower() == at.name.lower()}
         if len(found) == 1:
             return next(iter(found.values())).attribute
-    return terms.bound(at)
+    value = terms.bound(at)
+    return next((each.attribute for each in items if each.value == value), value)
 
 
 def _projected(context: Context, at: exp.Select, node: Node, items: list[Named], order: list[SortKey]) -> Node:
