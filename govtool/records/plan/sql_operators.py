@@ -36,6 +36,7 @@ from govtool.records.plan.types import (
     Decimal,
     Map,
     Type,
+    as_text,
 )
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -86,6 +87,21 @@ def _sorted_array(terms: TypedTerms, at: exp.ArraySort) -> Expression:
     if ascending is not None and not isinstance(ascending, exp.Boolean):
         raise terms.context.refused("sort_array in an order that is no constant", at=at)
     return Call("sort_array", (value, Literal(ascending is None or bool(ascending.this), BOOLEAN)), value.type)
+
+
+def _rounded(terms: TypedTerms, at: exp.Round) -> Expression:
+    """``round(x)`` and ``round(x, n)``, half up; a decimal keeps so many places and gets a digit more before them."""
+    value, places = terms.bound(at.this), at.args.get("decimals")
+    if places is not None and not (isinstance(places, exp.Literal) and places.is_int):
+        raise terms.context.refused("round to a number of places that is no constant, or negative", at=at)
+    count = 0 if places is None else int(places.name)
+    kind = value.type
+    if isinstance(kind, Decimal):
+        scale = min(kind.scale, count)
+        kind = Decimal(min(kind.precision - kind.scale + 1 + scale, 38), scale)
+    elif not is_numeric(kind):
+        raise terms.context.refused(f"round of {as_text(kind)}", at=at)
+    return Call("round", (value, Literal(count, INTEGER)), kind)
 
 
 def arithmetic_call(terms: TypedTerms, at: exp.Expr, name: str) -> Expression:
@@ -364,4 +380,5 @@ READERS: dict[type, Callable[[TypedTerms, Any], Expression]] = {
     exp.Exists: _exists,
     exp.TsOrDsAdd: _date_added,
     exp.ArraySort: _sorted_array,
+    exp.Round: _rounded,
 }

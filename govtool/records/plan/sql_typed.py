@@ -46,6 +46,7 @@ _READ_OF: dict[str, frozenset[str]] = {
     "Substring": frozenset({"start", "length"}),
     "TsOrDsAdd": frozenset({"unit"}),
     "ArraySort": frozenset({"asc", "nulls_first"}),
+    "Round": frozenset({"decimals"}),
 }
 """Arguments of sqlglot's classes that are read, beside the usual ones; others are refused."""
 

@@ -9,6 +9,8 @@ from govtool.workflow.semirings.tokens import concatenated
 
 _PLAIN_BELOW = 1e9
 """From here on Arrow and Python may write a float in different forms."""
+_PLAIN_PLACES = 6
+"""Decimal places up to which Arrow writes no exponent."""
 
 
 def value_texts(column: Any) -> Any:
@@ -22,6 +24,8 @@ def value_texts(column: Any) -> Any:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return column.cast(pa.large_string()).fill_null("NULL")
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date32(kind):
+        return pc.cast(column, pa.large_string()).fill_null("NULL")
+    if pa.types.is_decimal(kind) and 0 <= kind.scale <= _PLAIN_PLACES:
         return pc.cast(column, pa.large_string()).fill_null("NULL")
     if pa.types.is_nested(kind):
         return _one_by_one(column)

@@ -53,6 +53,7 @@ CONSTRUCTS = [
     "select g, stddev(x) as s, variance(x) as v, var_pop(x) as p, stddev_pop(x) as q from r group by g",
     "select stddev(x) as s, var_samp(x) as v from r where id > 100",
     "select id, d + interval 1 month as n, d - interval 1 year as m, d + interval '3' day as o from r",
+    "select id, round(x / 3, 1) as r, round(cast(x as decimal(7, 3)) / 8, 2) as d, round(k) as k from r",
     "select id, date_add(d, 3) as n, date_sub(d, k) as s, datediff(d, date'2020-01-01') as f from r",
     "select id, add_months(d, k) as n from r",
     "select max(d) as m, datediff(max(d), min(d)) as f from r",

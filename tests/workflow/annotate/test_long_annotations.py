@@ -41,6 +41,8 @@ def test_floats_are_written_as_python_writes_them(values):
         pa.array(["a", "", None]),
         pa.array([decimal.Decimal("1.50"), decimal.Decimal("0.00"), None], pa.decimal128(10, 2)),
         pa.array([decimal.Decimal("0.0000000001"), None], pa.decimal128(20, 10)),
+        pa.array([decimal.Decimal("-0.000001"), decimal.Decimal(0), decimal.Decimal("1e31")], pa.decimal128(38, 6)),
+        pa.array([decimal.Decimal("0E-7"), decimal.Decimal("1e-7")], pa.decimal128(38, 7)),
         pa.array([datetime.date(2020, 2, 29), None]),
         pa.array([datetime.datetime(2020, 2, 29, 1, 2, 3), None], pa.timestamp("us")),
         pa.array([datetime.datetime(2020, 2, 29, 1, 2, 3, tzinfo=datetime.UTC)], pa.timestamp("us", "UTC")),

@@ -71,6 +71,8 @@ def day(text):
         ("select cast(1.25 as decimal(32, 4)) * cast(id as decimal(16, 2)) as p from r where id = 2", [(Decimal("2.500000"),)]),
         ("select id, avg(cast(k as decimal(5, 1))) over (partition by g order by id) as a from r where id < 5 and k is not null",
          [(0, Decimal("1.00000")), (1, Decimal("1.00000")), (2, Decimal("2.00000")), (4, Decimal("2.00000"))]),
+        ("select round(id * 0.335e0, 2) as r, round(-2.5e0) as h, round(id, 2) as i, round(cast(id as decimal(5, 3)) + 0.125, 2) as d"
+         " from r where id = 3", [(1.01, -3.0, 3, Decimal("3.13"))]),
         ("select distinct (g), k + 1 as n from r where id < 3 order by r.g, k + 1", [("a", 2), ("b", 3)]),
         ("select avg(cast(id as decimal(28, 2))) as a, abs(cast(-min(id) as decimal(3, 1))) as m from r where id in (1, 4)",
          [(Decimal("2.500000"), Decimal("1.0"))]),
