@@ -321,3 +321,14 @@ def test_settings_that_a_checkpoint_kept_are_no_change_of_a_restart():
     changes = of_batches(of_batch(1), of_batch(1, start="s2", config=other)).changes
     assert [(change.aspect, change.name) for change in changes] == [("config", "spark.sql.ansi.enabled")]
     assert of_batches(of_batch(1), of_batch(1, config=kept)).changes != ()
+
+
+def stated(version):
+    return RunInput("t", None, identity=ContentIdentity("stated", version, str(version), 0, 0))
+
+
+def test_of_a_dataset_in_several_versions_equal_ones_are_no_change():
+    one = a_run(10, [stated(6), stated(7)], [wrote("out", "c1")])
+    two = a_run(20, [stated(7), stated(8)], [wrote("out", "c2")])
+    changes = [each for each in diff_runs(History([one, two]), one, two).changes if each.aspect == "input"]
+    assert [(each.before, each.after) for each in changes] == [("stated version 6", "stated version 8")]

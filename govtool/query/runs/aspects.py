@@ -8,7 +8,6 @@ the content of the versions that the listings are known to be.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -107,9 +106,7 @@ def compare_runs(history: History, first: Run, second: Run) -> list[RunChange]:
 
 
 def _inputs(history: History, first: Run, second: Run) -> Iterator[RunChange]:
-    olds, news = _numbered(first.inputs), _numbered(second.inputs)
-    for name, number in sorted(olds.keys() | news.keys()):
-        old, new = olds.get((name, number)), news.get((name, number))
+    for name, old, new in _paired(first.inputs, second.inputs):
         if old is None or new is None:
             yield _one_sided("input", name, old, new)
             continue
@@ -124,13 +121,28 @@ def _inputs(history: History, first: Run, second: Run) -> Iterator[RunChange]:
             yield RunChange("plan", name, "options", *_only(old.options, new.options))
 
 
-def _numbered(inputs: Iterable[RunInput]) -> dict[tuple[str, int], RunInput]:
-    """Inputs by name; a dataset that a run read in several versions is there several times."""
-    found: dict[tuple[str, int], RunInput] = {}
-    counts: Counter[str] = Counter()
+def _paired(
+    first: Iterable[RunInput], second: Iterable[RunInput]
+) -> Iterator[tuple[str, RunInput | None, RunInput | None]]:
+    """The inputs of two runs by name; of a dataset that a run read in several versions, equal ones are a pair."""
+    olds, news = (_by_dataset(inputs) for inputs in (first, second))
+    for name in sorted(olds.keys() | news.keys()):
+        left, rest = [], news.get(name, [])
+        for old in olds.get(name, ()):
+            same = next((new for new in rest if new.identity == old.identity), None)
+            if same is None:
+                left.append(old)
+                continue
+            rest.remove(same)
+            yield name, old, same
+        for one, other in zip_longest(left, rest):
+            yield name, one, other
+
+
+def _by_dataset(inputs: Iterable[RunInput]) -> dict[str, list[RunInput]]:
+    found: dict[str, list[RunInput]] = {}
     for each in inputs:
-        found[each.dataset, counts[each.dataset]] = each
-        counts[each.dataset] += 1
+        found.setdefault(each.dataset, []).append(each)
     return found
 
 
@@ -228,7 +240,8 @@ def content_text(identity: ContentIdentity | None) -> str:
     if identity is None:
         return "?"
     version = "" if identity.version is None else f" version {identity.version}"
-    return f"{identity.kind}{version} {identity.short}"
+    digest = "" if identity.digest == str(identity.version) else f" {identity.short}"
+    return f"{identity.kind}{version}{digest}"
 
 
 def _only(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> tuple[str, str]:
