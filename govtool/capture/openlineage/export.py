@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from govtool.capture.openlineage.derive import ALIAS
@@ -20,7 +21,7 @@ from govtool.capture.openlineage.event_parts import (
     reference,
     schema_facet,
 )
-from govtool.capture.openlineage.events import STATES, stamp
+from govtool.capture.openlineage.events import STATES, VERSION, stamp
 from govtool.capture.openlineage.export_facets import LineageFacets
 from govtool.capture.openlineage.facets import SPEC, Kept, facet
 from govtool.capture.openlineage.identity import JOBS
@@ -214,7 +215,7 @@ class _Writer:
                 entries.append(self.facets.job_entry(target, edges))
                 continue
             output = self.facets.output(target, derivations, edges, explicit=several)
-            outputs.append({**output, **self._in_run(group, "out", target)})
+            outputs += self._in_run(group, "out", target, output)
             if derivations[0].mode != "rename":
                 reads |= {e.source.dataset for e in edges if not e.source.dataset.startswith(JOBS)}
         namespace, name = group.job
@@ -224,8 +225,9 @@ class _Writer:
             "schemaURL": f"{_CORE}/{'RunEvent' if group.run else 'JobEvent'}",
             "job": {"namespace": namespace, "name": name, "facets": self._job_facets(group, entries)},
             "inputs": [
-                {**reference(self.name(dataset)), **self._in_run(group, "in", dataset)}
+                each
                 for dataset in sorted(reads, key=self.name)
+                for each in self._in_run(group, "in", dataset, reference(self.name(dataset)))
             ],
             "outputs": outputs,
         }
@@ -265,12 +267,19 @@ class _Writer:
         reported = [_stamp(time) for state, time in times.items() if state in STATES]
         return min(filter(None, reported), default=group.last if group.is_repeated else group.first)
 
-    def _in_run(self, group: _Group, role: str, dataset: str) -> dict[str, Any]:
-        """The facets that a dataset has in one run only; nothing, where it has none."""
+    def _in_run(self, group: _Group, role: str, dataset: str, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        """An input or output with the facets that it has in one run only; of several versions, an entry for each."""
         if self.kept is None or group.run is None:
-            return {}
+            return [entry]
         facets = self.kept.role(group.file, group.run, role, dataset, PRODUCER)
-        return {f"{role}putFacets": facets} if facets else {}
+        whole = {**entry, **({f"{role}putFacets": facets} if facets else {})}
+        versions = self.kept.versions(group.file, group.run, role, dataset, PRODUCER)
+        name = {key: entry[key] for key in ("namespace", "name")}
+        entries = [whole, *[name] * (len(versions) - 1)]
+        return [
+            {**each, "facets": {**each.get("facets", {}), VERSION: version}} if version else each
+            for each, version in zip_longest(entries, versions)
+        ]
 
 
 def _stamp(time: str | None) -> str:

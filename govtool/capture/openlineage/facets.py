@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from govtool.capture.openlineage.events import DATASET, FIELDWISE, JOB, RUN, EntityPart
+from govtool.capture.openlineage.events import DATASET, FIELDWISE, JOB, RUN, VERSION, EntityPart
 from govtool.capture.openlineage.identity import DatasetName, job_file
 from govtool.capture.openlineage.merge import MergedEvents, RegisterValue, parts
 
@@ -87,6 +87,13 @@ class Kept:
     def role(self, file: str, run: str, role: str, identity: str, producer: str) -> dict[str, Any]:
         """The kept facets of a dataset that a run read (``in``) or wrote (``out``): figures and assertions."""
         return _written(self._roles.get((file, run, role, identity), {}), _OF_ROLE[role], producer)
+
+    def versions(self, file: str, run: str, role: str, identity: str, producer: str) -> list[dict[str, Any]]:
+        """The facets with the versions of a dataset that a run read (``in``) or wrote (``out``)."""
+        found = self._roles.get((file, run, role, identity), {})
+        stated = {value.text: value for name, value in found.items() if name.partition("/")[0] == VERSION}
+        written = (_written({VERSION: stated[text]}, _DATASET, producer) for text in sorted(stated))
+        return [facets[VERSION] for facets in written if facets]
 
     def run(self, file: str, run: str, producer: str) -> dict[str, Any]:
         """The kept facets of a run."""

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+from govtool.capture.openlineage.events import VERSION
 from govtool.capture.openlineage.facets import SPEC
 
 _RUN_EVENT = f"{SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
@@ -43,10 +44,11 @@ def _as_run(event: Event) -> Event:
 
 
 def _with_facets(event: Event, known: dict[tuple[str, str], Event]) -> Event:
-    """The event, its datasets with the facets that only their own events had."""
+    """The event, its datasets with the facets that only their own events had; a version is one of a certain run."""
 
     def complete(dataset: Event) -> Event:
-        return {**dataset, "facets": {**known.get(_key(dataset), {}), **dataset.get("facets", {})}}
+        own = {name: value for name, value in known.get(_key(dataset), {}).items() if name != VERSION}
+        return {**dataset, "facets": {**own, **dataset.get("facets", {})}}
 
     return {**event, **{side: [complete(each) for each in event.get(side) or ()] for side in ("inputs", "outputs")}}
 

@@ -229,3 +229,26 @@ def test_a_figure_that_is_no_number_is_noted_and_the_others_are_kept():
     events = export(derive(state, texts).derivations, time=TIME, kept=Kept(state)).events
     (ended,) = [each for each in events if each.get("eventType") == "COMPLETE"]
     assert _bodies(ended["outputs"][0]["outputFacets"]["outputStatistics"]) == {"size": 7, "fileCount": 2}
+
+
+def versioned(number, reads, wrote):
+    """A run that reads versions of t, and writes one of o."""
+    side = lambda name, version: {  # noqa: E731
+        "namespace": "s3://b", "name": name, "facets": {"version": {"datasetVersion": version}},
+    }  # fmt: skip
+    return {
+        "eventType": "COMPLETE", "eventTime": f"2026-01-0{number}T00:00:00Z", "producer": "p",
+        "run": {"runId": f"{number}1111111-1111-4111-8111-111111111111"}, "job": {"namespace": "n", "name": f"compare{number}"},
+        "inputs": [side("t", each) for each in reads], "outputs": [side("o", wrote)],
+    }  # fmt: skip
+
+
+def test_each_run_keeps_the_versions_that_it_read_and_wrote():
+    state, texts, _ = merged([versioned(1, ["7", "6"], "1"), versioned(2, ["8"], "2")])
+    first = export(derive(state, texts).derivations, time=TIME, kept=Kept(state)).events
+    assert [problem for event in first for problem in problems(event)] == []
+    assert same(round_trip(first), first)
+    for events in (first, run_events(first)[0]):
+        ended = [event for event in events if event.get("eventType") == "COMPLETE"]
+        stated = lambda side: [each["facets"]["version"]["datasetVersion"] for each in side]  # noqa: E731
+        assert [(stated(e["inputs"]), stated(e["outputs"])) for e in ended] == [(["6", "7"], ["1"]), (["8"], ["2"])]
