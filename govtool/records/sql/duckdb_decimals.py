@@ -13,7 +13,7 @@ _MOST_REPEATED = 20_000
 """The most characters of operands that a text repeats."""
 
 
-def repeated(parts: list[str]) -> None:
+def require_short(parts: list[str]) -> None:
     """Refuse operands that are too long to stand several times in what is made of them.
 
     Raises:
@@ -41,7 +41,7 @@ def _whole_digits(parts: list[str]) -> list[str]:
     Raises:
         NotExact: The operands are too long for it.
     """
-    repeated(parts)
+    require_short(parts)
     return [f"abs(CAST(replace(CAST({part} AS VARCHAR), '.', '') AS HUGEINT))" for part in parts]
 
 

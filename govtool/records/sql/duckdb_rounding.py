@@ -6,7 +6,7 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Call, Literal
 from govtool.records.sql.dialect import Dialect, NotExact
 from govtool.records.sql.duckdb_casts import GUARD
-from govtool.records.sql.duckdb_decimals import repeated
+from govtool.records.sql.duckdb_decimals import require_short
 
 _PLACES = range(16)
 """How many decimal places are kept: beyond these, a float of the range below has none to lose."""
@@ -29,7 +29,7 @@ def round_half_up(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.
     if isinstance(kind, t.Decimal) and isinstance(call.type, t.Decimal):
         return f"CAST(round({parts[0]}, {min(places, kind.scale)}) AS {dialect.type(call.type)})"
     if kind == call.type == t.DOUBLE:
-        repeated(parts)
+        require_short(parts)
         return _rounded_float(parts[0], places)
     raise NotExact(f"round of {t.as_text(kind)}")
 

@@ -15,16 +15,14 @@ import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates th
 
 from govtool.arrays.long_text import LongText
 from govtool.arrays.sets import Array
-from govtool.arrays.threads import mapped_ahead
 from govtool.workflow.annotate.circuit import ONE, Circuit, Delta, Inputs, Product, Sources, Sum, Terms
 from govtool.workflow.semirings.text_order import ranks, text_order
 from govtool.workflow.semirings.texts import aggregate_name
-from govtool.workflow.semirings.tokens import Tokens, concatenated, joined_text
+from govtool.workflow.semirings.tokens import Tokens, concatenated, joined_pieces
 from govtool.workflow.semirings.value_texts import value_texts
 
 LONG = 1_000
 """Parts from which a sum is made by columns."""
-_PIECE = 1 << 17
 _MOST_FACTORS = 8
 _NO_FACTOR = -1
 
@@ -294,11 +292,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _joined(count: int, piece: Callable[[int, int], Any], before: str, after: str) -> Iterator[str]:
-    """Parts with `` + `` between them, some at a time; the next ones are made while one is written."""
-
-    def text(low: int) -> str:
-        return joined_text(piece(low, min(low + _PIECE, count)), " + ")
-
-    for number, made in enumerate(mapped_ahead(text, range(0, count, _PIECE))):
-        yield f"{' + ' if number else before}{made}"
+    """Parts with `` + `` between them, some at a time."""
+    yield before
+    yield from joined_pieces(count, piece, " + ")
     yield after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -73,11 +73,7 @@ class Tokens:
         return LongList(lambda separator: self._parts(nodes, separator), lambda: self.names(nodes), self.is_plain)
 
     def _parts(self, nodes: Array, separator: str) -> Iterator[str]:
-        def text(low: int) -> str:
-            return joined_text(self.column(nodes[low : low + _PIECE]), separator)
-
-        for number, made in enumerate(mapped_ahead(text, range(0, len(nodes), _PIECE))):
-            yield f"{separator if number else ''}{made}"
+        return joined_pieces(len(nodes), lambda low, high: self.column(nodes[low:high]), separator)
 
     def nodes(self, wanted: Sequence[str]) -> dict[str, int]:
         """The nodes of tokens; those that no relation of the query has are missing."""
@@ -111,6 +107,22 @@ def concatenated(*parts: Any) -> Any:
     kind = pa.large_string()
     texts = [pa.scalar(each, kind) if isinstance(each, str) else each.cast(kind) for each in parts]
     return pc.binary_join_element_wise(*texts, pa.scalar("", kind))
+
+
+def joined_pieces(count: int, texts: Callable[[int, int], Any], separator: str) -> Iterator[str]:
+    """Many texts as one, piece by piece; the next pieces are made while one is used.
+
+    Args:
+        count: How many texts there are.
+        texts: Gives those from one place up to another as an Arrow array.
+        separator: Stands between two texts.
+    """
+
+    def piece(low: int) -> str:
+        return joined_text(texts(low, min(low + _PIECE, count)), separator)
+
+    for number, made in enumerate(mapped_ahead(piece, range(0, count, _PIECE))):
+        yield f"{separator if number else ''}{made}"
 
 
 def joined_text(texts: Any, separator: str) -> str:

@@ -69,7 +69,6 @@ QUERIES = [
 def folder(tmp_path, monkeypatch):
     rows = [f'"{token.replace(chr(34), chr(34) * 2)}",{at % 2},{at / 4},t{at % 3}' for at, token in enumerate(ODD)]
     (tmp_path / "r.csv").write_text("\n".join(["_tok,k,x,t", *rows]), encoding="utf-8")
-    monkeypatch.setattr(long_sums, "_PIECE", 3)
     monkeypatch.setattr(tokens, "_PIECE", 3)
     return tmp_path
 
