@@ -106,6 +106,7 @@ def to_object(lineage: SqlLineage, *, with_files: bool = False) -> dict[str, obj
         "edges": [[edge.source, edge.target] for edge in lineage.edges],
         "kinds": [list(edge.kinds) for edge in lineage.edges],
         "referenced": {target: sorted(set(sources)) for target, sources in sorted(referenced.items())},
+        "unclear": [[edge.source, edge.target, *edge.kinds] for edge in lineage.unclear],
         "columns": {target: list(names) for target, names in (lineage.columns or {}).items()},
         "tables": {"sources": list(lineage.sources), "targets": list(lineage.targets)},
         "diagnostics": [diagnostic_object(d, with_file=with_files) for d in lineage.diagnostics],

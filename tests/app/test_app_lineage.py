@@ -43,6 +43,7 @@ def test_contributed_and_referenced_columns_are_told_apart():
         "edges": [["t.a", "v.a"], ["t.b", "v.a"]],
         "kinds": [["identity"], ["conditional"]],
         "referenced": {"v": ["t.d"]},
+        "unclear": [],
         "columns": {"v": ["a", "n"]},
         "tables": {"sources": ["t"], "targets": ["v"]},
         "diagnostics": [],

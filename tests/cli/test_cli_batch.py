@@ -29,11 +29,24 @@ def test_an_answer_has_exactly_the_keys_of_the_protocol():
         "edges": [["users.age", "v.i"], ["users.id", "v.i"], ["users.name", "v.n"]],
         "kinds": [["conditional"], answer["kinds"][1], ["transformation"]],
         "referenced": {"v": ["users.id"]},
+        "unclear": [],
         "columns": {"v": ["n", "i"]},
         "tables": {"sources": ["users"], "targets": ["v"]},
         "diagnostics": [],
         "error": None,
     }
+
+
+def test_what_could_be_an_edge_is_listed_with_its_reason():
+    sql = "create view v as select id from a, b; create view w as select z from a; insert into t selec x from a"
+    [answer] = answers({"id": 1, "dialect": "postgres", "sql": sql, "schema": {"a": ["id", "x"], "b": ["id"]}})
+    assert (answer["edges"], answer["referenced"]) == ([], {})
+    assert sorted(answer["unclear"]) == [
+        ["a.*", "t.*", "parse-error"],
+        ["a.*", "w.z", "unresolved"],
+        ["a.id", "v.id", "ambiguous"],
+        ["b.id", "v.id", "ambiguous"],
+    ]
 
 
 def test_statements_resolve_against_each_other_within_an_input_only():
