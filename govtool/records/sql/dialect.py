@@ -37,6 +37,8 @@ class Dialect(ABC):
 
     name: str
     """``spark`` or ``duckdb``."""
+    utc = False
+    """Whether times may be written for a session in UTC alone: its zone is UTC."""
 
     @abstractmethod
     def type(self, kind: t.Type) -> str:

@@ -20,6 +20,8 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_aggregates import Windowed, decimal_average
 from govtool.records.sql.duckdb_casts import GUARD, cast_template
 from govtool.records.sql.duckdb_functions import CALLS, quoted_name
+from govtool.records.sql.duckdb_text import TEXT_CALLS
+from govtool.records.sql.duckdb_times import TIME_CALLS
 
 _TYPES = {
     "boolean": "BOOLEAN", "byte": "TINYINT", "short": "SMALLINT", "integer": "INTEGER", "long": "BIGINT",
@@ -41,6 +43,7 @@ class DuckDialect(Dialect):
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.utc = session.zone in _UTC
 
     # ---- types and values -----------------------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ class DuckDialect(Dialect):
             return self._comparison(call.name, parts, kinds)
         if call.name in ("and", "or"):
             return f"({parts[0]} {call.name.upper()} {parts[1]})"
-        write = CALLS.get(call.name)
+        write = CALLS.get(call.name) or TEXT_CALLS.get(call.name) or TIME_CALLS.get(call.name)
         if write is None:
             raise NotExact(f"the function {call.name}")
         self.type(call.type)
@@ -163,7 +166,7 @@ class DuckDialect(Dialect):
                 return self.literal(Literal(found, target))
         if isinstance(cast.value, Literal) and isinstance(cast.value.value, decimal.Decimal) and target == t.DOUBLE:
             return self.literal(Literal(float(cast.value.value), target))  # the nearest, as in Java
-        write = cast_template(source, target, cast.mode, self.session.zone in _UTC)
+        write = cast_template(source, target, cast.mode, self.utc)
         if write is None:
             raise NotExact(f"a cast of {t.as_text(source)} to {t.as_text(target)}")
         return write.format(part=part, kind=kind, guard=GUARD)

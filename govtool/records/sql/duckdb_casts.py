@@ -21,16 +21,44 @@ def cast_template(source: t.Type, target: t.Type, mode: str, utc: bool) -> str |
         if target in t.FLOATS:
             return plain
         return "CAST(trunc({part}) AS {kind})" if target in (t.INTEGER, t.LONG) and mode == "ansi" else None
-    # Only texts of a few digits are surely read alike; of any other, DuckDB may make what Spark does not.
-    if source == t.STRING and target in (t.INTEGER, t.LONG):
-        digits = 9 if target == t.INTEGER else 18
-        test = "NOT regexp_full_match({part}, '[+-]?[0-9]{{1," + str(digits) + "}}')"
-        return f"(CASE WHEN {test} THEN error('{{guard}}: a cast of text') ELSE {plain} END)"
+    if source == t.STRING:
+        return _from_text(target, utc)
     if source == t.DATE and target == t.STRING:
-        return "strftime({part}, '%Y-%m-%d')"
+        return _guarded(_NEAR, "strftime({part}, '%Y-%m-%d')", "a far day")
+    if source == t.TIMESTAMP and target == t.LONG:
+        return "CAST(epoch(date_trunc('second', {part})) AS BIGINT)"
+    if source == t.TIMESTAMP and target == t.STRING and utc:
+        return _guarded(_NEAR, plain, "a far time")
     if {source, target} == {t.DATE, t.TIMESTAMP} and utc:
         return plain
     return None
+
+
+_NEAR = "year({part}) BETWEEN 1 AND 9999"
+_DAY = "[1-9][0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}}"
+_TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?"
+
+
+def _from_text(target: t.Type, utc: bool) -> str | None:
+    """Only texts of a few digits are surely read alike; of any other, DuckDB may make what Spark does not."""
+    if target in (t.INTEGER, t.LONG):
+        form = "[+-]?[0-9]{{1," + ("9" if target == t.INTEGER else "18") + "}}"
+    elif target == t.DOUBLE or isinstance(target, t.Decimal):
+        form = "[+-]?[0-9]{{1,18}}([.][0-9]{{1,18}})?"
+    elif target == t.DATE:
+        form = _DAY
+    elif target == t.TIMESTAMP and utc:
+        form = f"{_DAY}( {_TIME})?"
+    elif target == t.BINARY:
+        return "encode({part})"
+    else:
+        return None
+    return _guarded(f"regexp_full_match({{part}}, '{form}')", "CAST({part} AS {kind})")
+
+
+def _guarded(test: str, template: str, source: str = "text") -> str:
+    """A template where a test holds; an error of the guard where it does not."""
+    return f"(CASE WHEN NOT {test} THEN error('{{guard}}: a cast of {source}') ELSE {template} END)"
 
 
 def _from_decimal(source: t.Decimal, target: t.Type) -> str | None:

@@ -8,7 +8,7 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Call, Expression, Literal
 from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_casts import GUARD
-from govtool.records.sql.duckdb_decimals import divided_decimals, divisor, rounded_product
+from govtool.records.sql.duckdb_decimals import divided_decimals, divisor, require_short, rounded_product
 from govtool.records.sql.duckdb_rounding import round_half_up
 
 WriteFunction = Callable[[Dialect, Call, list[str], list[t.Type]], str]
@@ -144,6 +144,26 @@ def _item(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -
     return f"(CASE WHEN {parts[1]} >= 0 THEN list_extract({parts[0]}, {parts[1]} + 1) END)"
 
 
+def _element_at(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if isinstance(kinds[0], t.Map):
+        return _map_value(dialect, call, parts, kinds)
+    if not _number(call.arguments[1]):
+        raise NotExact("element_at of a computed place")
+    return f"list_extract({', '.join(parts)})"
+
+
+def _array_contains(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    """NULL where the value is not among those that are known."""
+    element = kinds[0].element if isinstance(kinds[0], t.Array) else t.VOID
+    if element not in (*t.INTEGRAL, t.STRING, t.DATE, t.BOOLEAN) or kinds[1] != element:
+        raise NotExact(f"array_contains of {t.as_text(kinds[0])}")
+    require_short(parts)
+    found, unknown = f"list_contains({parts[0]}, {parts[1]})", f"list_count({parts[0]}) < len({parts[0]})"
+    return (
+        f"(CASE WHEN {parts[0]} IS NOT NULL AND {parts[1]} IS NOT NULL AND ({found} OR NOT {unknown}) THEN {found} END)"
+    )
+
+
 def _map_value(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     return f"list_extract(map_extract({parts[0]}, {parts[1]}), 1)"
 
@@ -204,8 +224,9 @@ CALLS: dict[str, WriteFunction] = {
     "unix_micros": _typed("epoch_us({0})", (t.TIMESTAMP,)),
     "timestamp_micros": _typed("make_timestamp({0})", (t.LONG,)),
     "isnan": _typed("coalesce(isnan({0}), FALSE)", (t.FLOAT,), (t.DOUBLE,)),
-    "in": _in, "like": _like, "coalesce": _same_types("coalesce"), "greatest": _same_types("greatest"),
-    "least": _same_types("least"), "upper": _ascii("upper"), "lower": _ascii("lower"), "concat": _concat,
+    "in": _in, "like": _like, "coalesce": _same_types("coalesce"), "nvl": _same_types("coalesce"),
+    "greatest": _same_types("greatest"), "least": _same_types("least"),
+    "upper": _ascii("upper"), "lower": _ascii("lower"), "concat": _concat,
     "length": _typed("CAST(length({0}) AS INTEGER)", (t.STRING,)), "substring": _substring,
     "trim": _typed("trim({0}, ' ')", (t.STRING,)), "ltrim": _typed("ltrim({0}, ' ')", (t.STRING,)),
     "rtrim": _typed("rtrim({0}, ' ')", (t.STRING,)),
@@ -222,6 +243,7 @@ CALLS: dict[str, WriteFunction] = {
     "last_day": _typed("last_day({0})", (t.DATE,)),
     "sqrt": _typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
     "round": round_half_up, "floor": _whole("floor"), "ceil": _whole("ceil"),
+    "array_contains": _array_contains, "array_size": _size, "element_at": _element_at,
     "get field": _field, "get item": _item, "get value": _map_value, "array": _array, "named_struct": _struct,
     "size": _size,
     "explode": lambda dialect, call, parts, kinds: parts[0], "posexplode": lambda dialect, call, parts, kinds: parts[0],

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
+
+_COMPILING = threading.Lock()
+"""Held while a class is compiled: the recorder's thread and that of a notebook may want it at once."""
 
 
 def instance_in(gateway: Any, name: str) -> Any:
@@ -19,10 +23,11 @@ def instance_in(gateway: Any, name: str) -> Any:
         Py4JError: This JVM compiles nothing.
     """
     key = f"_govtool_{name}"
-    known = vars(gateway).get(key)
-    if known is None:
-        known = _compiled(gateway, name)
-        setattr(gateway, key, known)
+    with _COMPILING:
+        known = vars(gateway).get(key)
+        if known is None:
+            known = _compiled(gateway, name)
+            setattr(gateway, key, known)
     return known
 
 
