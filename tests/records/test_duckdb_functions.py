@@ -120,6 +120,7 @@ NOON = dt.datetime(1969, 12, 31, 23, 59, 59, 500000)
         (call("date_trunc", TIMESTAMP, "MONTH", first=True), TIMESTAMP, NOON, dt.datetime(1969, 12, 1)),
         (call("hour", INTEGER), TIMESTAMP, NOON, 23),
         (call("unix_seconds", LONG), TIMESTAMP, NOON, -1),
+        (call("unix_timestamp", LONG), TIMESTAMP, NOON, 0),
         (lambda x: Cast(x, LONG, "ansi"), TIMESTAMP, NOON, -1),
         (lambda x: Cast(x, STRING, "ansi"), TIMESTAMP, NOON, "1969-12-31 23:59:59.5"),
         (call("date_format", STRING, "dd/MM/yyyy"), TIMESTAMP, NOON, "31/12/1969"),

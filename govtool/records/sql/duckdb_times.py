@@ -97,10 +97,16 @@ def _parsed(target: t.Type, form: str) -> WriteFunction:
     return write
 
 
-def _unix_seconds(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if kinds[0] != t.TIMESTAMP:
-        raise NotExact(f"{call.name} of {t.as_text(kinds[0])}")
-    return f"CAST(epoch(date_trunc('second', {parts[0]})) AS BIGINT)"
+def _seconds(template: str) -> WriteFunction:
+    def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if kinds[0] != t.TIMESTAMP:
+            raise NotExact(f"{call.name} of {t.as_text(kinds[0])}")
+        return template.format(parts[0])
+
+    return write
+
+
+_TOWARDS_ZERO = _seconds("(epoch_us({0}) // 1000000)")
 
 
 TIME_CALLS: dict[str, WriteFunction] = {
@@ -109,7 +115,8 @@ TIME_CALLS: dict[str, WriteFunction] = {
     "trunc": _trunc, "date_trunc": _date_trunc, "date_format": _date_format,
     "hour": _of_time("CAST(hour({0}) AS INTEGER)"), "minute": _of_time("CAST(minute({0}) AS INTEGER)"),
     "second": _of_time("CAST(second({0}) AS INTEGER)"), "to_date": _parsed(t.DATE, "yyyy-MM-dd"),
-    "to_timestamp": _parsed(t.TIMESTAMP, "yyyy-MM-dd HH:mm:ss"), "unix_seconds": _unix_seconds,
-    "unix_timestamp": _unix_seconds, "to_unix_timestamp": _unix_seconds,
+    "to_timestamp": _parsed(t.TIMESTAMP, ""),
+    "unix_seconds": _seconds("CAST(epoch(date_trunc('second', {0})) AS BIGINT)"), "unix_timestamp": _TOWARDS_ZERO,
+    "to_unix_timestamp": _TOWARDS_ZERO,
 }  # fmt: skip
 """Writers of a call, given its arguments as text and their types; they raise ``NotExact``."""
