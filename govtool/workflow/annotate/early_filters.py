@@ -1,7 +1,7 @@
 """Filters before projections, as Spark evaluates them: what a filter leaves out is not computed.
 
 Only conditions that cannot fail are moved, so no row meets an expression that it would not have met before. The rows
-are the same, and so are their annotations: a filter on plain columns changes none.
+are the same, and so are their annotations: a condition on computed values is a factor of them, and stays above groups.
 """
 
 from __future__ import annotations
@@ -9,10 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from govtool.records.plan.expressions import Attribute, Expression, Named
-from govtool.records.plan.nodes import Aggregate, Distinct, Filter, Join, Project, Sort, Union, outputs
+from govtool.records.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Project,
+    SetOperation,
+    Sort,
+    Union,
+    Window,
+    outputs,
+)
 from govtool.records.plan.subqueries import with_subqueries
 from govtool.records.plan.tree import Node, Term
-from govtool.records.trace.segment import both, conjuncts, reads
+from govtool.records.trace.segment import both, conjuncts, reads, subqueries
 from govtool.workflow.annotate.comma_joins import moves
 from govtool.workflow.annotate.failing import can_fail
 from govtool.workflow.annotate.rows import rewritten
@@ -36,18 +47,44 @@ def _placed(node: Node, parts: Sequence[Expression]) -> Node:
     if isinstance(node, Project):
         return _below_columns(node, node.columns, parts)
     if isinstance(node, Aggregate) and node.keys:
-        return _below_columns(node, node.keys, parts)
+        low, rest = _divided(node, parts)
+        return _filtered(_below_columns(node, node.keys, low), rest)
     if isinstance(node, Union):
         return _below_union(node, parts)
     if isinstance(node, Join):
         return _below_join(node, parts)
     if isinstance(node, (Sort, Distinct)):
-        return node.replaced(nodes=(_placed(_opened(node.child), parts),))
+        low, rest = _divided(node, parts)
+        return _filtered(node.replaced(nodes=(_placed(_opened(node.child), low),)), rest)
     return _filtered(node.replaced(nodes=tuple(_placed(_opened(each), ()) for each in node.nodes())), parts)
 
 
 def _opened(node: Node) -> Node:
     return with_subqueries(node, filters_first)
+
+
+def _divided(node: Node, parts: Sequence[Expression]) -> tuple[list[Expression], list[Expression]]:
+    """Conditions on plain columns of an operator, and those on computed ones."""
+    computed = _computed(node)
+    low = [part for part in parts if computed.isdisjoint(reads([part]))]
+    return low, [part for part in parts if part not in low]
+
+
+def _computed(node: Node) -> frozenset[int]:
+    """The columns of a plan that aggregates, windows and subqueries make, and what is computed from them."""
+    below = [_computed(child) for child in node.nodes()]
+    found = frozenset().union(*below)
+    if isinstance(node, (Union, SetOperation)):
+        places = [
+            {at for at, column in enumerate(outputs(child)) if column.id in ids}
+            for child, ids in zip(node.nodes(), below, strict=True)
+        ]
+        return frozenset(node.columns[at].id for at in set().union(*places))
+    named = node.columns if isinstance(node, Project) else node.keys if isinstance(node, Aggregate) else ()
+    own = {each.id for each in named if subqueries([each.value]) or not found.isdisjoint(reads([each.value]))}
+    made = node.measures if isinstance(node, Aggregate) else node.columns if isinstance(node, Window) else ()
+    exists = [node.exists] if isinstance(node, Join) and node.exists is not None else []
+    return found | own | {each.id for each in (*made, *exists)}
 
 
 def _is_movable(part: Expression) -> bool:
