@@ -60,7 +60,7 @@ def test_a_condition_is_not_evaluated_for_rows_that_another_one_leaves_out(data)
     assert answer.result.is_certain
 
 
-@pytest.mark.parametrize("seed", [910025, 910051, *range(910000, 910004)])
+@pytest.mark.parametrize("seed", [910025, 910051])
 def test_random_queries_are_annotated_alike_where_filters_come_first(seed, monkeypatch):
     once = query._annotated
     monkeypatch.setattr(query, "_annotated", lambda *given, is_careful: once(*given, is_careful=True))
