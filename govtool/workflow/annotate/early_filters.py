@@ -83,8 +83,8 @@ def _computed(node: Node) -> frozenset[int]:
     named = node.columns if isinstance(node, Project) else node.keys if isinstance(node, Aggregate) else ()
     own = {each.id for each in named if subqueries([each.value]) or not found.isdisjoint(reads([each.value]))}
     made = node.measures if isinstance(node, Aggregate) else node.columns if isinstance(node, Window) else ()
-    exists = [node.exists] if isinstance(node, Join) and node.exists is not None else []
-    return found | own | {each.id for each in (*made, *exists)}
+    exists = {node.exists.id} if isinstance(node, Join) and node.exists is not None else set()
+    return found | own | exists | {each.id for each in made}
 
 
 def _is_movable(part: Expression) -> bool:
