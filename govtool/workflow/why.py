@@ -21,6 +21,7 @@ from govtool.workflow.semirings.long_sums import LONG, LongSums
 from govtool.workflow.semirings.polynomial import Polynomials, plus, text_of
 from govtool.workflow.semirings.positive import obstacles, supported
 from govtool.workflow.semirings.tokens import Tokens
+from govtool.workflow.semirings.unevaluated import unevaluated
 from govtool.workflow.semirings.witnesses import minimal, united, witnesses
 
 _WORDS = {
@@ -95,7 +96,9 @@ class QueryProvenance:
     @property
     def gains_possible(self) -> bool:
         """True if a deletion may bring rows that are not among the candidates."""
-        return any(isinstance(block, (Gate, LimitGuard, Box)) or _is_framed(block) for _, block in self.query.circuit)
+        return bool(self._unevaluated.any()) or any(
+            isinstance(block, (Gate, LimitGuard, Box)) or _is_framed(block) for _, block in self.query.circuit
+        )
 
     @cached_property
     def rows(self) -> list[ResultRow]:
@@ -107,10 +110,21 @@ class QueryProvenance:
             computed |= nodes != NONE
         times, possible = self.query.times(), self.support[self.annotations]
         found: dict[Any, list[int]] = {}
-        for at in np.flatnonzero(possible).tolist():
+        for at in np.flatnonzero(possible & ~self._unevaluated).tolist():
             key = (at,) if computed[at] else (None, hashable(values[at]))
             found.setdefault(key, []).append(at)
         return [ResultRow(values[own[0]], tuple(own), int(times[own].sum())) for own in found.values()]
+
+    @cached_property
+    def _unevaluated(self) -> Array:
+        """Which rows are candidates with a value that is not known, as its function may fail: bool."""
+        marks = unevaluated(self.query.circuit)
+        found = np.zeros(self.query.table.count, bool)
+        if marks is not None:
+            for nodes in self.cells.values():
+                found |= (nodes != NONE) & marks[nodes]
+            found &= self.query.times() == 0
+        return found
 
     def standing_rows(self) -> list[tuple[Any, ...]]:
         """The rows that are there, each as often as it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,11 +82,13 @@ def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
     from govtool.records.sql.dialect import NotExact
 
     refusals = []
+    last: NotExact | None = None
     for engine in engines(session()):
         try:
             return work(engine.start()), engine.name
         except NotExact as refusal:
             refusals.append(f"{engine.name} does not evaluate it exactly: {refusal}")
+            last = refusal
         except EngineError as error:
             before = "; ".join(refusals)
             raise EngineError(f"{before}; {error.message}", code=error.code, hint=error.hint) from error
@@ -94,7 +96,20 @@ def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
             raise EngineError(
                 f"{engine.name} cannot evaluate the query: {clean_failure(error)}", code="engine.failed"
             ) from error
+    _refuse_failure(last, refusals)
     raise EngineError(f"the query cannot be evaluated: {'; '.join(refusals)}", code="engine.not-exact")
+
+
+def _refuse_failure(last: Exception | None, refusals: Sequence[str]) -> None:
+    """Refuse a query that fails in the last engine: Spark, whose meaning it has."""
+    from govtool.records.sql.dialect import EvaluationFailed
+    from govtool.workflow.queries.rerun import RerunFailed
+
+    if isinstance(last, RerunFailed):
+        hint = "--mode propagate answers, with 'unknown' for what only a new run decides"
+        raise EngineError(f"the query fails without the records: {last}", code="engine.failed", hint=hint)
+    if isinstance(last, EvaluationFailed) and len(refusals) > 1:
+        raise EngineError(f"the query fails: {last}", code="engine.failed")
 
 
 def session() -> Any:

@@ -18,7 +18,7 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Literal
 from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.sql.dialect import NotExact
+from govtool.records.sql.dialect import EvaluationFailed, NotExact
 from govtool.records.sql.duckdb import DuckDialect
 from govtool.records.sql.duckdb_functions import quoted_name
 from govtool.records.sql.statement import KEPT, SqlStatement, write
@@ -187,7 +187,9 @@ class DuckExecutor:
         try:
             return read(self.connection.execute(text))
         except duckdb.InterruptException as error:  # a thread met a guard; another one, stopped by it, is heard first
-            raise NotExact("DuckDB: a value on which it is not exact") from error
+            raise EvaluationFailed("DuckDB: a value on which it is not exact") from error
+        except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.OutOfRangeException) as error:
+            raise EvaluationFailed(f"DuckDB: {clean_failure(error)}") from error
         except duckdb.Error as error:
             raise NotExact(f"DuckDB: {clean_failure(error)}") from error
 

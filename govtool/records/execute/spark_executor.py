@@ -13,7 +13,7 @@ from govtool.records.execute.spark import prepared, view
 from govtool.records.plan import types as t
 from govtool.records.plan.nodes import Plan, Relation, Session, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.sql.dialect import NotExact
+from govtool.records.sql.dialect import EvaluationFailed, NotExact
 from govtool.records.sql.spark import SparkDialect, udf_name
 from govtool.records.sql.statement import KEPT, SqlStatement, write
 from govtool.redaction import clean_failure
@@ -126,7 +126,7 @@ def _collected(frame: DataFrame) -> list[Any]:
 def _refusals() -> Iterator[None]:
     """Errors of Spark as refusals: a statement that it does not take, files that it cannot read as recorded."""
     from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
+    from pyspark.errors import AnalysisException, ParseException, PySparkException
 
     try:
         with _unlogged():
@@ -134,7 +134,8 @@ def _refusals() -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         own = getattr(error, "java_exception", None)
         text = _reason(str(error if own is None else _message(own)).strip())
-        raise NotExact(f"Spark: {clean_failure(text) or type(error).__name__}") from error
+        kind = NotExact if isinstance(error, (AnalysisException, ParseException)) else EvaluationFailed
+        raise kind(f"Spark: {clean_failure(text) or type(error).__name__}") from error
 
 
 def _message(error: Any) -> str:

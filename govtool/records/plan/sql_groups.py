@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from govtool.records.plan.expressions import Attribute, Call, Expression, Literal, Named, passed
+from govtool.records.plan.expressions import Attribute, Call, Case, Expression, Literal, Named, passed
 from govtool.records.plan.nodes import Aggregate, Expand, Project, outputs
 from govtool.records.plan.sql_context import Context
 from govtool.records.plan.sql_scope import Scope
-from govtool.records.plan.sql_terms import Terms
+from govtool.records.plan.sql_terms import GROUPING, GROUPING_ID, Terms
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import INTEGER
+from govtool.records.plan.types import BOOLEAN, INTEGER
 
 
 class Groups:
@@ -30,6 +30,7 @@ class Groups:
         if clause is not None:
             self._read(clause)
         self._columns: dict[Expression, Named] = {}
+        self._number: Attribute | None = None
 
     def _read(self, clause: exp.Group) -> None:
         if clause.args.get("all"):
@@ -106,6 +107,7 @@ class Groups:
             ]
             lines.append((*child, *values, Literal(position, INTEGER)))
         node = Expand(node, tuple(lines), (*child, *keys, number))
+        self._number = number
         self._columns = {k: passed(column) for k, column in zip(self._keys, keys, strict=True)}
         return Aggregate(node, (*map(passed, keys), passed(number)), measures)
 
@@ -113,7 +115,23 @@ class Groups:
         """An expression in terms of the groups' keys."""
         if term in self._columns:
             return self._columns[term].attribute
+        if isinstance(term, Call) and term.name in (GROUPING, GROUPING_ID):
+            return self._grouping(term)
         return term.replaced(terms=tuple(self.over(part) for part in term.terms()))
+
+    def _grouping(self, call: Call) -> Expression:
+        """A bit for each key, the first one highest: 1 where a row's grouping set does not have it."""
+        keys = list(call.arguments) or self._keys
+        if self._number is None:
+            raise self._context.wrong(f"{call.name} reads grouping sets: ROLLUP, CUBE or GROUPING SETS", self._at)
+        if any(key not in self._keys for key in keys) or (call.name == GROUPING_ID and keys != self._keys):
+            raise self._context.wrong(f"{call.name} reads the columns of GROUP BY", self._at)
+        branches = []
+        for number, chosen in enumerate(self._sets):
+            value = int("".join("0" if key in chosen else "1" for key in keys), 2)
+            same = Call("=", (self._number, Literal(number, INTEGER)), BOOLEAN)
+            branches.append((same, Literal(value, call.type)))
+        return Case(tuple(branches), None, call.type)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from govtool.records.plan.expressions import (
+    Call,
     Expression,
     WindowCall,
 )
@@ -14,6 +15,10 @@ from govtool.records.plan.sql_operators import ARITHMETIC, COMPARED, READERS, ar
 from govtool.records.plan.sql_scope import Calls, Scope
 from govtool.records.plan.sql_typed import TypedTerms, words
 from govtool.records.plan.sql_types import FUNCTIONS
+from govtool.records.plan.types import BYTE, LONG
+
+GROUPING, GROUPING_ID = "grouping", "grouping_id"
+"""Calls that say which keys a row of grouping sets does not have; a plan has none."""
 
 
 class Terms(TypedTerms):
@@ -52,6 +57,8 @@ class Terms(TypedTerms):
             return function_call(self, at, name)
         if isinstance(at, exp.Window):
             return self._window(at)
+        if isinstance(at, (exp.Grouping, exp.GroupingId)):
+            return self._grouping(at)
         reader = READERS.get(type(at))
         if reader is None:
             raise self.context.refused(f"the function {at.name.upper()}" if name == "Anonymous" else words(at), at=at)
@@ -63,6 +70,17 @@ class Terms(TypedTerms):
         inner = Terms(self.context, self.scope)
         call = aggregate_call(inner, at)
         return self._aggregates.column(call, call.name)
+
+    def _grouping(self, at: exp.Grouping | exp.GroupingId) -> Expression:
+        """A call that ``Groups`` replaces by what the grouping set of a row says."""
+        if self._aggregates is None:
+            raise self.context.wrong(f"a grouping may not stand here: {at.sql(dialect=self.context.dialect)}", at)
+        inner = Terms(self.context, self.scope)
+        is_single = isinstance(at, exp.Grouping)
+        arguments = tuple(inner.bound(each) for each in at.expressions)
+        if is_single and len(arguments) != 1:
+            raise self.context.wrong("GROUPING takes one column", at)
+        return Call(GROUPING if is_single else GROUPING_ID, arguments, BYTE if is_single else LONG)
 
     def _window(self, at: exp.Window) -> Expression:
         if self._windows is None:

@@ -75,7 +75,7 @@ class TypedTerms(ABC):
         """Refuse what a function or an operator has beside the arguments that are read."""
         for key, value in at.args.items():
             if value and key not in _READ and key not in _READ_OF.get(name, ()):
-                beside = "" if key == "unit" else f" with {key.upper().replace('_', ' ')}"
+                beside = "" if key in ("unit", "offset") else f" with {key.upper().replace('_', ' ')}"
                 raise self.context.refused(f"{words(at)}{beside}", at=at)
 
     def condition(self, at: exp.Expr) -> Expression:
@@ -200,6 +200,8 @@ def _aliases_beside(at: exp.Expr) -> set[str]:
 
 def words(at: exp.Expr) -> str:
     """A construct's name for a message: ``TABLE SAMPLE``; that of a function is Spark's."""
+    if isinstance(at, exp.Bracket) and at.args.get("offset"):
+        return "ELEMENT_AT"
     if isinstance(at, exp.Func) and not isinstance(at, exp.Case):
         text: str = at.sql(dialect="spark").partition("(")[0]
         if text.replace("_", "").isalnum():

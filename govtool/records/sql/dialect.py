@@ -27,6 +27,10 @@ class NotExact(Exception):
     """An operator or a cell that an executor cannot evaluate exactly; the message is the reason."""
 
 
+class EvaluationFailed(NotExact):
+    """A statement that failed on a value while it ran: a division by zero, a cast of what is no number."""
+
+
 def quoted(text: str) -> str:
     """A string of standard SQL. Spark reads it alike where the text has no quotes and no backslashes."""
     return "'" + text.replace("'", "''") + "'"

@@ -53,6 +53,7 @@ class Annotator:
         circuit: Where nodes are put; it may have some already.
         origins: Where the origins of cells are put; None: they are not wanted.
         noted: Called after each operator that is in no query around, with the circuit and its first block.
+        is_careful: Expressions that may fail on a value are evaluated only for rows that are there.
     """
 
     def __init__(
@@ -64,6 +65,8 @@ class Annotator:
         circuit: Circuit | None = None,
         origins: Origins | None = None,
         noted: Callable[[Node, Circuit, int], None] | None = None,
+        *,
+        is_careful: bool = False,
     ) -> None:
         self.executor = executor
         self.ids = ids
@@ -72,6 +75,7 @@ class Annotator:
         self.circuit = circuit or Circuit()
         self.tables = TableStore(executor, ids)
         self.origins = origins
+        self.is_careful = is_careful
         self._noted = noted
 
     def rows(self, node: Node, context: Context | None = None) -> Rows:

@@ -133,6 +133,19 @@ class Monus(_OverPairs):
 
 
 @dataclass(frozen=True, slots=True)
+class FailingRows:
+    """The rows of a function that may fail on a value.
+
+    Attributes:
+        nodes: The p-node of each row: a function is not evaluated for a row that is gone.
+        absent: bool per row: it was not evaluated as things stand, as the row is not there.
+    """
+
+    nodes: Array
+    absent: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """``[condition]``: 1 where a condition that reads values is true.
 
@@ -237,12 +250,14 @@ class ValueFunction:
         table: One row a node.
         cells: For each column of the expression that has v-nodes: its id and the v-node in each row, or ``NONE``.
         result: The column of ``table`` that holds the values as they stand.
+        failing: Its rows where it may fail on a value, and a careful annotator made it; else None.
     """
 
     expression: Expression
     table: KeptTable
     cells: tuple[tuple[int, Array], ...]
     result: Expression
+    failing: FailingRows | None = None
 
     @property
     def count(self) -> int:

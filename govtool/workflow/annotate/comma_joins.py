@@ -22,7 +22,7 @@ def pushed(join: Join, parts: Sequence[Expression]) -> tuple[Node, list[Expressi
     Returns:
         The join, whose columns may be in another order, and the conditions that stay above it.
     """
-    moved = [part for part in parts if _moves(part)]
+    moved = [part for part in parts if moves(part)]
     if not moved or not _is_inner(join):
         return join, list(parts)
     node = _placed(join, moved)
@@ -31,7 +31,7 @@ def pushed(join: Join, parts: Sequence[Expression]) -> tuple[Node, list[Expressi
     return node, [part for part in parts if part not in moved]
 
 
-def _moves(part: Expression) -> bool:
+def moves(part: Expression) -> bool:
     """Return whether a condition reads columns, and is the same wherever it is evaluated."""
     fixed = not any(
         isinstance(term, (Outer, Opaque, Udf)) or (isinstance(term, Call) and not term.deterministic)
@@ -64,7 +64,7 @@ def _has_product(node: Node) -> bool:
 
 def _flat(node: Node) -> tuple[list[Node], list[Expression]]:
     """The plans that a tree of inner joins joins, in order, and all its conditions."""
-    if not _is_inner(node) or not all(map(_moves, conjuncts(node.condition))):
+    if not _is_inner(node) or not all(map(moves, conjuncts(node.condition))):
         return [node], []
     left, right = _flat(node.left), _flat(node.right)
     return left[0] + right[0], [*left[1], *right[1], *conjuncts(node.condition)]

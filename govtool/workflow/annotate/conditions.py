@@ -24,6 +24,7 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, subqueries, unique
 from govtool.workflow.annotate.annotator import Annotator, Context, refused
 from govtool.workflow.annotate.circuit import NONE, ONE, ZERO, Delta, Inputs, Monus, Product, Sum, Terms, arrays_of
+from govtool.workflow.annotate.failing import is_late
 from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
@@ -49,7 +50,7 @@ def restricted(a: Annotator, rows: Rows, condition: Expression, context: Context
     rows, values = a.local(rows, [condition], context)
     before = rows.columns
     rows, (condition,) = valued(a, rows, values, context)
-    if reads_cells(condition, rows):
+    if reads_cells(condition, rows) or is_late(a, rows, condition):
         rows = guarded(a, rows, condition)
     else:
         rows = replace(rows, node=Filter(rows.node, condition))

@@ -13,6 +13,7 @@ from govtool.records.trace.segment import alike, both, conjuncts, subqueries
 from govtool.workflow.annotate.annotator import Annotator, Context, refused, same_context
 from govtool.workflow.annotate.circuit import Product
 from govtool.workflow.annotate.conditions import Matches, existence, kept_by, restricted
+from govtool.workflow.annotate.failing import is_late
 from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined, reads_cells, times_of
 from govtool.workflow.annotate.unions import united
@@ -66,7 +67,8 @@ def _paired(a: Annotator, left: Rows, right: Rows, condition: Expression | None,
     plain: list[Expression] = []
     rest: list[Expression] = []
     for part in conjuncts(condition):
-        (rest if _is_guarded(part, left, right) else plain).append(part)
+        late = is_late(a, left, part) or is_late(a, right, part)
+        (rest if late or _is_guarded(part, left, right) else plain).append(part)
     node = joined(left.node, right.node, both([same_context(left, right), *plain]))
     pairs = replace(
         left,

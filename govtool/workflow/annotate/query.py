@@ -10,10 +10,12 @@ from govtool.records.plan.expressions import Attribute, passed
 from govtool.records.plan.nodes import Project, Relation
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import LONG
+from govtool.records.sql.dialect import EvaluationFailed
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import Circuit, Sources
+from govtool.workflow.annotate.early_filters import filters_first
 from govtool.workflow.annotate.operators import RULES
 from govtool.workflow.annotate.origins import Origins
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, shifted
@@ -66,6 +68,9 @@ def annotate_query(
 ) -> AnnotatedQuery:
     """Evaluate a plan with its provenance.
 
+    An expression that fails on a value of a row that the query leaves out does not fail the query: it is then
+    annotated again, with filters first and such expressions evaluated only for rows that are there.
+
     Args:
         plan: The query.
         executor: Evaluates plans; its tables are this query's.
@@ -76,8 +81,19 @@ def annotate_query(
         UsageError: The specification does not cover an operator or a function (``usage.why-unsupported``).
         NotExact: The executor is not exact on it.
     """
+    try:
+        return _annotated(plan, executor, sizes, origins, is_careful=False)
+    except EvaluationFailed:
+        return _annotated(plan, executor, sizes, origins, is_careful=True)
+
+
+def _annotated(
+    plan: Node, executor: Executor, sizes: Mapping[str, int], origins: Origins | None, *, is_careful: bool
+) -> AnnotatedQuery:
     ids = spare_ids(plan)
     node = normalized(plan, ids)
+    if is_careful:
+        node = filters_first(node)
     circuit = Circuit()
     starts: dict[str, int] = {}
 
@@ -88,7 +104,7 @@ def annotate_query(
         rows = record_rows(ids, relation, starts[name])
         return rows if origins is None else origins.read(annotator.tables, rows, name, starts[name], sizes[name])
 
-    annotator = Annotator(executor, ids, leaf, RULES, circuit, origins)
+    annotator = Annotator(executor, ids, leaf, RULES, circuit, origins, is_careful=is_careful)
     rows, table = annotator.keep(annotator.rows(node))
     return AnnotatedQuery(circuit, rows, table, starts, node, ids, origins)
 

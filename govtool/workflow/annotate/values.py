@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
 
@@ -15,7 +14,8 @@ from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.segment import either
 from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.casts import without_casts
-from govtool.workflow.annotate.circuit import NONE, ONE, Guard, Product, ValueFunction
+from govtool.workflow.annotate.circuit import ONE, Guard, Product, ValueFunction
+from govtool.workflow.annotate.failing import condition_if_there, failing_rows, is_absent, is_late, value_if_there
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
     LONG_ZERO,
@@ -34,13 +34,19 @@ from govtool.workflow.annotate.tables import KeptTable
 def with_columns(a: Annotator, rows: Rows, added: Sequence[Named]) -> Rows:
     """Rows with more columns; one that reads cells with v-nodes gets v-nodes of its own."""
     made = tuple(each for each in added)
-    functions = [each for each in made if not isinstance(each.value, Attribute) and reads_cells(each.value, rows)]
+    late = {each.id for each in made if is_late(a, rows, each.value)}
+    functions = [
+        each
+        for each in made
+        if not isinstance(each.value, Attribute) and (each.id in late or reads_cells(each.value, rows))
+    ]
+    standing = [replace(each, value=value_if_there(rows, each.value)) if each.id in late else each for each in made]
     cells = dict(rows.cells)
     for each in made:
         if isinstance(each.value, Attribute) and each.value.id in rows.cells:
             cells[each.id] = rows.cells[each.value.id]
     columns = _appended(rows.columns, made)
-    wider = replace(rows, node=extended(rows, [each for each in made if not each.is_passed]), columns=columns)
+    wider = replace(rows, node=extended(rows, [each for each in standing if not each.is_passed]), columns=columns)
     sources = [(each.id, without_casts(each.value)) for each in made]
     copies = {
         number: rows.origins[source.id]
@@ -67,9 +73,11 @@ def _function(a: Annotator, rows: Rows, column: Named) -> Rows:
     """Give a column that is already there its v-nodes."""
     read = reads_cells(column.value, rows)
     rows, table = a.keep(rows)
-    block = ValueFunction(column.value, table, cell_arrays(rows, table, read), column.attribute)
-    start = a.add(block)
-    node = a.ids.named("cell", chosen(any_cell(rows, read), shifted(table.number, start)))
+    failing = failing_rows(a, rows, table, column.value)
+    start = a.add(ValueFunction(column.value, table, cell_arrays(rows, table, read), column.attribute, failing))
+    has_node = [is_there(rows.cells[number]) for number in read]
+    has_node += [is_absent(rows)] if is_late(a, rows, column.value) else []
+    node = a.ids.named("cell", chosen(either(has_node), shifted(table.number, start)))
     return replace(rows, node=extended(rows, [node]), cells={**rows.cells, column.id: node.attribute})
 
 
@@ -78,28 +86,26 @@ def cell_arrays(rows: Rows, table: KeptTable, read: Sequence[int]) -> tuple[tupl
     return tuple(zip(read, table.ids(*(rows.cells[number] for number in read)), strict=True))
 
 
-def any_cell(rows: Rows, read: Sequence[int]) -> Expression:
-    """The condition that one of the columns has a v-node in the row."""
-    return either(is_there(rows.cells[number]) for number in read)
-
-
 def guarded(a: Annotator, rows: Rows, condition: Expression) -> Rows:
-    """Rows under a condition that reads v-nodes: those that fail stay as candidates."""
+    """Rows under a condition that reads v-nodes: those that fail stay as candidates.
+
+    So do candidates for which the condition may fail on a value: it is not evaluated.
+    """
     read = reads_cells(condition, rows)
-    holds = a.ids.named("holds", truth(condition))
+    late = is_late(a, rows, condition)
+    is_computed = either([*(is_there(rows.cells[number]) for number in read), *([is_absent(rows)] if late else [])])
+    holds = a.ids.named("holds", condition_if_there(rows, truth(condition)) if late else truth(condition))
     # A row that fails on plain values is no candidate. Of a product of two relations that are most.
-    able = Filter(extended(rows, [holds]), Call("or", (any_cell(rows, read), holds.attribute), BOOLEAN))
+    able = Filter(extended(rows, [holds]), Call("or", (is_computed, holds.attribute), BOOLEAN))
     rows, table = a.keep(replace(rows, node=able, columns=(*rows.columns, holds.attribute)))
     cells = cell_arrays(rows, table, read)
     (annotation,) = table.ids(rows.annotation)
-    (found,) = table.ids(chosen(holds.attribute, LONG_ONE, LONG_ZERO))
-    function = ValueFunction(condition, table, cells, holds.attribute)
+    found, computed = table.ids(*(chosen(each, LONG_ONE, LONG_ZERO) for each in (holds.attribute, is_computed)))
+    function = ValueFunction(condition, table, cells, holds.attribute, failing_rows(a, rows, table, condition))
     start = a.add(Guard(function, found.astype(bool)))
-    computed = reduce(np.maximum, (nodes for _, nodes in cells)) != NONE
-    guards = np.where(computed, np.arange(table.count) + start, ONE)
+    guards = np.where(computed > 0, np.arange(table.count) + start, ONE)
     first = a.add(Product(annotation, guards))
     times = a.ids.named("times", chosen(holds.attribute, rows.times, LONG_ZERO))
-    is_computed = any_cell(rows, read)
     node = a.ids.named("node", chosen(is_computed, shifted(table.number, first), rows.annotation))
     columns = tuple(column for column in rows.columns if column.id != holds.id)
     rest = [c for c in replace(rows, columns=columns).everything if c.id not in (rows.annotation.id, _id(rows.times))]

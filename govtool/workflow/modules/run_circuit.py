@@ -17,10 +17,12 @@ from govtool.errors import UsageError
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun
 from govtool.records.plan.nodes import Plan, Relation, Write
 from govtool.records.plan.tree import walk_nodes
+from govtool.records.sql.dialect import EvaluationFailed
 from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.redaction import clean_failure
 from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE, Circuit, Gate, Inputs, LimitGuard, Sources, Sum
+from govtool.workflow.annotate.early_filters import filters_first
 from govtool.workflow.annotate.operators import RULES
 from govtool.workflow.annotate.origins import Origins
 from govtool.workflow.annotate.query import AnnotatedQuery
@@ -186,7 +188,10 @@ class _Builder:
             self._opaque(relation, invocation, self.files.reason(path))
             return
         try:
-            self._annotated(relation, plan, tables, leaves)
+            try:
+                self._annotated(relation, plan, tables, leaves, is_careful=False)
+            except EvaluationFailed:
+                self._annotated(relation, plan, tables, leaves, is_careful=True)
         except Exception as error:
             if not is_refusal(error):
                 raise
@@ -194,7 +199,9 @@ class _Builder:
                 self.inexact.add(path)
             self._opaque(relation, invocation, clean_failure(error))
 
-    def _annotated(self, relation: BoundaryRelation, plan: Plan, tables: TableStore, leaves: CircuitLeaves) -> None:
+    def _annotated(
+        self, relation: BoundaryRelation, plan: Plan, tables: TableStore, leaves: CircuitLeaves, *, is_careful: bool
+    ) -> None:
         root = plan.root
         if not isinstance(root, Write):
             raise UsageError("the plan writes nothing")
@@ -202,10 +209,17 @@ class _Builder:
             raise UsageError("it ran in a session of other settings")
         ids = tables.ids
         annotator = Annotator(
-            self.executor, ids, lambda leaf: leaves.rows(annotator, leaf), RULES, self.circuit, self.origins
-        )  # fmt: skip
+            self.executor,
+            ids,
+            lambda leaf: leaves.rows(annotator, leaf),
+            RULES,
+            self.circuit,
+            self.origins,
+            is_careful=is_careful,
+        )
         annotator.tables = tables
-        rows = annotator.rows(normalized(titled(root, ids.named), ids))
+        node = normalized(titled(root, ids.named), ids)
+        rows = annotator.rows(filters_first(node) if is_careful else node)
         rows, table = annotator.keep(copied(rows, ids))
         (times,) = table.ids(rows.times)
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))

@@ -15,6 +15,7 @@ from govtool.records.plan.nodes import Join, Project, Relation
 from govtool.records.plan.subqueries import everywhere
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import LONG
+from govtool.records.sql.dialect import EvaluationFailed
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.query import AnnotatedQuery
@@ -25,6 +26,10 @@ class ReplayDiffers(Exception):
     """A row that propagation was certain of is not in the re-run: floats that round to other digits."""
 
 
+class RerunFailed(EvaluationFailed):
+    """The query fails over what is left, as it may: a row that appears divides by zero."""
+
+
 def rerun(query: AnnotatedQuery, plan: Node, gone: Array, sizes: Mapping[str, int]) -> list[Values]:
     """The rows of a query without some of its records.
 
@@ -33,6 +38,9 @@ def rerun(query: AnnotatedQuery, plan: Node, gone: Array, sizes: Mapping[str, in
         plan: The query's plan.
         gone: Source nodes.
         sizes: The number of records of each relation.
+
+    Raises:
+        RerunFailed: The query fails over what is left.
     """
     executor, ids = query.table.store.executor, query.ids
     tables: dict[str, Relation] = {}
@@ -53,7 +61,10 @@ def rerun(query: AnnotatedQuery, plan: Node, gone: Array, sizes: Mapping[str, in
         left = Join(read, Project(tables[node.dataset], (copy,)), "left_anti", alike(record, copy.attribute))
         return Project(left, tuple(map(passed, node.columns)))
 
-    return executor.fetch(everywhere(plan, without))
+    try:
+        return executor.fetch(everywhere(plan, without))
+    except EvaluationFailed as error:
+        raise RerunFailed(str(error)) from error
 
 
 def replayed(before: Sequence[Values], after: Sequence[Values], computed: Sequence[int]) -> RowDeletion:

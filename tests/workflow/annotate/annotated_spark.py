@@ -67,6 +67,12 @@ CONSTRUCTS = [
     "select g, count(*) as n from r where id > 100 group by grouping sets ((g), ())",
     "select g, count(*) as n from r where id > 100 group by grouping sets ((g))",
     "select g, k, sum(x) as s from r group by rollup(g, k) having count(*) <> 2",
+    "select g, k, grouping(g) as a, grouping(k) as b, grouping_id() as i, count(*) as n from r group by cube(g, k)",
+    "select g, k, rank() over (partition by grouping(g) + grouping(k), if(grouping(k) = 0, g, null) "
+    "order by sum(x) desc) as p from r group by rollup(g, k)",
+    "select g, 12 / sum(x) as q from r group by g having sum(x) <> 0 and 12 / sum(x) > 0.2",
+    "select g, q from (select g, 12 / (sum(x) - 6) as q, sum(x) as s from r group by g) where s <> 6",
+    "select id, 6 / k as q from r where not exists (select 1 from s where s.k = r.k and s.id > 0) and k <> 0",
 ]
 
 

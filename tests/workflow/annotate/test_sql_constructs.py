@@ -73,6 +73,8 @@ def day(text):
          [(0, Decimal("1.00000")), (1, Decimal("1.00000")), (2, Decimal("2.00000")), (4, Decimal("2.00000"))]),
         ("select round(id * 0.335e0, 2) as r, round(-2.5e0) as h, round(id, 2) as i, round(cast(id as decimal(5, 3)) + 0.125, 2) as d"
          " from r where id = 3", [(1.01, -3.0, 3, Decimal("3.13"))]),
+        ("select g, grouping(g) as a, grouping_id(g, k) as i, count(*) as n from r where id < 2 group by rollup(g, k)",
+         [("a", 0, 0, 2), ("a", 0, 1, 2), (None, 1, 3, 2)]),
         ("select distinct (g), k + 1 as n from r where id < 3 order by r.g, k + 1", [("a", 2), ("b", 3)]),
         ("select avg(cast(id as decimal(28, 2))) as a, abs(cast(-min(id) as decimal(3, 1))) as m from r where id in (1, 4)",
          [(Decimal("2.500000"), Decimal("1.0"))]),
@@ -100,6 +102,9 @@ def test_deletions_agree_with_the_query_over_what_is_left(sql, tmp_path):
     ("sql", "construct"),
     [
         ("select max_by(id, x) from r", "MAX_BY"),
+        ("select element_at(array(id), 1) from r", "ELEMENT_AT"),
+        ("select grouping(g) from r group by g", "grouping sets"),
+        ("select grouping(x) from r group by cube(g)", "the columns of GROUP BY"),
         ("select id from r where x > all (select k from s)", "ALL"),
         ("select id, d + interval 1 hour as n from r", "an interval"),
         ("select id, explode(array(x)), explode(array(k)) from r", "explode beside another one"),
