@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from govtool.app.records.writes import ProcessActions, process_id
+from govtool.model.parquet import refusing_damage
 from govtool.model.token import ROW_BITS
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
 from govtool.redaction import failure_of
@@ -358,6 +359,31 @@ class KeptPositions:
     """
 
     stored: StoredPositions
+
+    @refusing_damage("positions do not fit their plan")
+    def require_fit(self, root: Node) -> None:
+        """Refuse positions of inputs and files that the plan does not read.
+
+        Args:
+            root: The recorded plan, over all files that were read.
+
+        Raises:
+            IntegrityError: There are such.
+        """
+        import numpy as np
+
+        from govtool.records.plan.nodes import Relation
+
+        facts = self.stored.facts
+        known = {leaf.leaf: leaf for leaf in leaves(root)}
+        inputs = {stop: known[leaf] for stop, leaf in facts["sources"]}
+        if any(node in inputs for node, _, _, _ in facts["tables"]):
+            raise ValueError("an input comes from something")
+        for (_, stop, _, _), pairs in zip(facts["tables"], self.stored.pairs, strict=True):
+            leaf = inputs.get(stop)
+            files = [file.ordinal for file in leaf.files] if isinstance(leaf, Relation) else [0]
+            if stop in inputs and not np.isin(pairs[:, 1] >> ROW_BITS, files).all():
+                raise ValueError("a row is of no file that was read")
 
     def trace(self, root: Node, ids: Ids) -> KeptTrace:
         """The positions as the stages of a trace.
