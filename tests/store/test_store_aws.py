@@ -13,6 +13,7 @@ from bench.proxy import at as at_request
 from govtool.errors import EXIT_STORE, EXIT_USAGE, StoreError, UnknownNameError, UsageError
 from govtool.store import Store
 from govtool.store.backends import aws
+from govtool.store.backends.location import normalise
 
 KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 
@@ -271,3 +272,11 @@ def test_a_conflict_that_nobody_won_is_tried_again(proxy, through, say):
         assert proxy.hits <= 1
     proxy.reset()
     assert [commit.batch for commit in store.log()][:-1] == [f"b{k}" for k in range(6, 0, -1)]
+
+
+@pytest.mark.parametrize("address", ["s3://store/per%cent", "s3://store/100%ff", "az://store/%c3x"])
+def test_an_address_is_a_url(address):
+    with pytest.raises(UsageError, match="after a %") as refused:
+        Store.open(address)
+    assert refused.value.hint == "write %25 for a % of the prefix"
+    assert normalise("s3://store/100%25/a%20b") == "s3://store/100%25/a%20b"

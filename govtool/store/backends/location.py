@@ -44,7 +44,7 @@ def normalise(uri: str) -> str:
     """The address as it is shown: an absolute path for local stores, without credentials for others.
 
     Raises:
-        UsageError: ``usage.store`` for an empty address or an unknown scheme.
+        UsageError: ``usage.store`` for an empty address, an unknown scheme, or a ``%`` that is not one of a URL.
     """
     if not uri or "\0" in uri:
         raise UsageError("the store's address is empty or not printable", code="usage.store", hint="use --store PATH")
@@ -59,7 +59,16 @@ def normalise(uri: str) -> str:
             nearest=SCHEMES,
             hint="use a path or s3://bucket/prefix",
         )
-    return clean_location(re.sub(r"//[^/@]*@", "//", uri)).rstrip("/")
+    shown = clean_location(re.sub(r"//[^/@]*@", "//", uri)).rstrip("/")
+    try:
+        unquote(urlsplit(uri).path, errors="strict")
+    except ValueError:
+        raise UsageError(
+            f"{shown} is not the address of a store: after a % come two digits of a byte of UTF-8",
+            code="usage.store",
+            hint="write %25 for a % of the prefix",
+        ) from None
+    return shown
 
 
 def open_object_store(uri: str, *, create: bool = False) -> Any:
