@@ -60,15 +60,23 @@ def normalise(uri: str) -> str:
             hint="use a path or s3://bucket/prefix",
         )
     shown = clean_location(re.sub(r"//[^/@]*@", "//", uri)).rstrip("/")
-    try:
-        unquote(urlsplit(uri).path, errors="strict")
-    except ValueError:
-        raise UsageError(
-            f"{shown} is not the address of a store: after a % come two digits of a byte of UTF-8",
-            code="usage.store",
-            hint="write %25 for a % of the prefix",
-        ) from None
+    if why := _no_prefix(uri):
+        raise UsageError(f"{shown} is not the address of a store: {why[0]}", code="usage.store", hint=why[1])
     return shown
+
+
+def _no_prefix(uri: str) -> tuple[str, str] | None:
+    """Why the prefix of a remote address is none, and what to do: libraries would refuse it, or read another one."""
+    parts = urlsplit(uri)
+    try:
+        folders = unquote(parts.path, errors="strict").rstrip("/").split("/")[1:]
+    except ValueError:
+        return "after a % come two digits of a byte of UTF-8", "write %25 for a % of the prefix"
+    if "" in folders or not parts.path.rstrip("/").isprintable():
+        return "a part of its prefix is empty or not printable", "use s3://bucket/prefix"
+    if parts.fragment:
+        return "what follows a # would not be read", "write %23 for a # of the prefix"
+    return None
 
 
 def open_object_store(uri: str, *, create: bool = False) -> Any:
