@@ -154,7 +154,7 @@ def _places(read: _ProjectFiles) -> list[Path]:
 
 def _files_below(folder: Path) -> Iterator[Path]:
     """The files at any depth of a folder, of the kinds that are read."""
-    if folder.is_symlink():
+    if os.path.islink(folder):  # noqa: PTH114 - ``Path.is_symlink`` raises for names that are too long
         return
     for place, folders, names in itertools.islice(os.walk(folder), files.MAX_FOLDERS):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
