@@ -200,6 +200,7 @@ REFUSALS = [
     (503, "SlowDown", "", "store.unreachable", "wait"),
     (500, "InternalError", "", "store.unreachable", "wait"),
     (502, "", "", "store.unreachable", "wait"),
+    (429, "TooManyRequests", "", "store.unreachable", "wait"),
 ]
 
 

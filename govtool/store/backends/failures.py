@@ -185,7 +185,7 @@ def _remote(error: Exception, text: str) -> _Failure | None:
         return _REFUSED
     if kind == "PermissionDeniedError":
         return _DENIED
-    if status and status[1][0] == "5":
+    if status and (status[1][0] == "5" or status[1] == "429"):  # Google Cloud Storage answers 429 to many writes
         return _BUSY._replace(what=f"the server answered {status[1]}")
     return None
 
