@@ -10,6 +10,7 @@ import pytest
 
 from govtool.api.graph import Graph
 from govtool.app.rdd.programs import log_of, stored_program
+from govtool.app.records.frame_positions import KeptPositions
 from govtool.errors import FormatError, IntegrityError
 from govtool.model.positions import PRIVATE_POSITIONS, StoredPositions, decode_positions, encode_positions
 from govtool.model.records import (
@@ -20,6 +21,10 @@ from govtool.model.records import (
     encode_private,
     encode_record_runs,
 )
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import File, Relation
+from govtool.records.plan.types import LONG, Field, Struct
+from govtool.records.trace.normal import spare_ids
 from govtool.spark.rdd import functions
 from govtool.spark.rdd.eager import text_id
 from govtool.store import Changes, Fragment, Store
@@ -198,3 +203,26 @@ def test_a_log_names_no_function_that_calls_or_reaches_attributes():
     assert not any(functions.find({"library": name}, ()) for name in [*names, "os.system", "str.__class__", "x", ""])
     with pytest.raises(ValueError, match="no plain function"):
         functions.reference(getattr)
+
+
+def test_a_row_beyond_the_end_of_a_parquet_file_is_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1, 2, 3]}), path)
+    column = Attribute(0, "a", LONG)
+    leaf = Relation(0, "a", "parquet", (File(0, path.as_uri(), 1, 1),), (column,), Struct((Field("a", LONG),)))
+    facts = {"tables": [[-1, 0, "exact", ""]], "labels": [], "sources": [[0, 0]]}
+    for row in (2, 3):
+        kept = KeptPositions(StoredPositions(facts, (np.array([[0, 0], [1, row]]),)))
+        kept.require_fit(leaf)
+        if row < 3:
+            assert len(kept.trace(leaf, spare_ids(leaf)).tables[0].pairs) == 2
+        else:
+            with pytest.raises(IntegrityError, match="beyond the 3"):
+                kept.trace(leaf, spare_ids(leaf))
+    for sources in ([[0, 7]], [[1, 0], [0, 0]]):
+        fits = KeptPositions(StoredPositions({**facts, "sources": sources}, (np.array([[0, 1 << 34]]),)))
+        with pytest.raises(IntegrityError, match="do not fit their plan"):
+            fits.require_fit(leaf)
