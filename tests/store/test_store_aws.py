@@ -231,6 +231,15 @@ def test_a_refusal_says_what_is_wrong_and_loses_nothing(proxy, through, say, tex
     assert not say("etl", b"new", batch="b", into=store).created
 
 
+def test_a_refused_deletion_names_its_permission(proxy, through, say):
+    store = Store.init(through)
+    say("etl", b"a", into=store)
+    proxy.reset(lambda request: Fault("status", status=403, error="AccessDenied") if "delete" in request.path else None)
+    with pytest.raises(StoreError, match="cannot delete") as refused:
+        store.objects.delete("frag/x")
+    assert (refused.value.code, "s3:DeleteObject" in refused.value.hint) == ("store.denied", True)
+
+
 def test_a_busy_server_is_asked_again(proxy, through, say, monkeypatch):
     store = Store.init(through)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "4")
