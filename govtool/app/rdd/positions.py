@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from govtool.app.rdd.conditions import line_condition
 from govtool.app.rdd.kept_places import KeptPlace, graded, merged, node_of
 from govtool.app.rdd.lines import DUPLICATES, lines_at, lines_of, meeting
-from govtool.app.rdd.opened_positions import RESULT, sorted_ids
+from govtool.app.rdd.opened_positions import sorted_ids
 from govtool.app.rdd.programs import session_of
 from govtool.app.runs.lookup import is_named
 from govtool.errors import EvidenceError, IntegrityError, UnknownNameError, UsageError
+from govtool.model.position_facts import RESULT
 from govtool.model.token import ROW_BITS, PositionToken
 from govtool.records.execute.places import Place, place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, text_table
