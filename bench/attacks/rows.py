@@ -19,7 +19,8 @@ of all of them are among the tests. Rows of parts that the program does not have
 The tests that attack a store, alone: `pytest tests/store/test_store_kill.py tests/store/test_store_faults.py
 tests/store/test_store_writers.py tests/store/test_store_clocks.py tests/store/test_store_upkeep.py
 tests/store/test_forget.py tests/store/test_damaged_records.py tests/app/test_causal_order.py
-tests/cli/test_cli_untrusted.py tests/cli/test_cli_secrets.py tests/cli/test_cli_serve.py tests/test_fuzz_fixtures.py`.
+tests/app/test_hostile_programs.py tests/cli/test_cli_untrusted.py tests/cli/test_cli_secrets.py
+tests/cli/test_cli_serve.py tests/test_fuzz_fixtures.py`.
 Together they took 61 s of CPU in one process at a load of 10, with the processes and servers that they start.
 """
 _COLUMNS = ["attack", "tries", "result"]

@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from bench.fuzz.mutate import spoiled_json
+from bench.fuzz.programs import ask_program, program_corpus
+from bench.fuzz.projects import given, given_corpus, project, project_corpus, sidecar, sidecar_corpus
 from bench.fuzz.recorded import ask_spoiled, corpus
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -457,5 +459,9 @@ TARGETS = (
     Target("fragment", _fragment, _fragment_corpus),
     Target("recorded", _recorded, _recorded_corpus),
     Target("traces", ask_spoiled, corpus),
+    Target("programs", ask_program, program_corpus),
+    Target("project", project, project_corpus),
+    Target("given", given, given_corpus),
+    Target("sidecar", sidecar, sidecar_corpus),
 )
 """Everything that is fuzzed."""

@@ -32,6 +32,8 @@ class WorkflowRunsAnswer(GraphAnswer):
     runs: tuple[WorkflowRun, ...]
     truncated: int = 0
     """Number of runs left out."""
+    forgotten: frozenset[str] = frozenset()
+    """Ids of runs whose private values were removed from the store."""
 
     def head(self, limit: int | None) -> WorkflowRunsAnswer:
         """The answer with at most ``limit`` runs; None leaves it as it is."""
@@ -41,7 +43,12 @@ class WorkflowRunsAnswer(GraphAnswer):
     def body(self) -> Mapping[str, object]:
         """The runs, without their invocations."""
         more = {"truncated": self.truncated} if self.truncated else {}
-        return {"runs": [run_summary(run) for run in self.runs], **more}
+        return {"runs": list(self.summaries()), **more}
+
+    def summaries(self) -> Iterator[dict[str, object]]:
+        """The runs, without their invocations; ``forgotten`` of those whose private values were removed."""
+        for run in self.runs:
+            yield run_summary(run) | ({"forgotten": True} if run.id in self.forgotten else {})
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row a run."""

@@ -178,7 +178,7 @@ COMMANDS: Mapping[str, Command | dict[str, Command]] = {
         "forget": Command("store_forget", "Remove text, private records or a source from every version."),
     },
     "doctor": Command("doctor", "Diagnose the setup; find names that may be one dataset."),
-    "trust": Command("trust", "Allow a project's settings to name a store outside its folder."),
+    "trust": Command("trust", "Allow a project's settings to name a store and sources outside its folder."),
     "help": Command("help_command", "Show the help of a command, or the options that many share."),
     "config": {"show": Command("config_show", "Show the settings in effect, and where each comes from.")},
 }

@@ -114,19 +114,20 @@ def doctor(
 
 
 def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Withdraw the agreement.")] = False) -> None:
-    """Allow the store that this project's govtool.toml names, outside of its folder.
+    """Allow the store and the sources that this project's govtool.toml names outside of its folder.
 
       govtool trust
       govtool trust --revoke
 
-    Otherwise a command opens such a store only with --store or GOVTOOL_STORE. The agreement applies to this file and
-    this address; another address needs a new one.
+    Otherwise a command opens such a store only with --store or GOVTOOL_STORE, and reads such a source only if you
+    name it: govtool ingest sql PATH. The agreement applies to this file and these addresses; another address needs a
+    new one.
     """
     from govtool.app.project.trust import trust as agree
 
-    chosen = agree(revoke=revoke)
     verb = "no longer trusted" if revoke else "trusted"
-    ui.show([printable(f"{verb}: {chosen.store}, as {chosen.file} names it")], None)
+    lines = [f"{verb}: {each.use} {each.address}, as {each.file} names it" for each in agree(revoke=revoke)]
+    ui.show([printable(line) for line in lines], None)
 
 
 def config_show(ui: Ui, format: FormatOption = None, output: OutputOption = None, store: StoreOption = None) -> None:

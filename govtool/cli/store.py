@@ -101,7 +101,7 @@ def store_fsck(
     --ignore-unknown lists them and exits with 0.
     """
     from govtool.app.project.project import open_store
-    from govtool.app.upkeep.store import check
+    from govtool.app.upkeep.store import check, runs_without_values
     from govtool.app.versions.ancestors import unknown_ancestors
     from govtool.render.upkeep import FORMATS, render_fsck
 
@@ -110,8 +110,9 @@ def store_fsck(
     with ui.progressing("checking fragments") as progress:
         result = check(opened, anchor=anchor, contents=contents, deep=deep, progress=progress)
     unknown = [] if result.problems else unknown_ancestors(opened)
+    forgotten = () if result.problems else runs_without_values(opened)
     for form, file in outputs:
-        ui.show(render_fsck(form, result, opened.uri, unknown), file)
+        ui.show(render_fsck(form, result, opened.uri, unknown, forgotten), file)
     if result.problems:
         return EXIT_STORE
     return EXIT_EVIDENCE if unknown and not ignore_unknown else EXIT_OK

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
+from govtool.model.position_facts import require_facts
 from govtool.model.records import PRIVATE
 
 if TYPE_CHECKING:
@@ -68,12 +69,29 @@ def decode_positions(data: bytes) -> StoredPositions:
     import numpy as np
 
     table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "positions have")
+    _require_columns(table)
     facts = json.loads(table.schema.metadata[_FACTS_KEY])
+    require_facts(facts)
     numbers = table["table"].to_numpy()
+    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= len(facts["tables"]) or (np.diff(numbers) < 0).any()):
+        raise ValueError("pairs are of no table, or not in order")
     whole = np.stack([table["id"].to_numpy(), table["origin"].to_numpy()], axis=1)
     cuts = np.searchsorted(numbers, np.arange(len(facts["tables"]) + 1))
     pairs = tuple(whole[start:end] for start, end in pairwise(cuts))
     return StoredPositions(facts, pairs)
+
+
+def _require_columns(table: Any) -> None:
+    """Refuse pairs of other types, and pairs of which a part is missing.
+
+    Raises:
+        ValueError: They are.
+    """
+    import pyarrow as pa
+
+    kinds = {"table": pa.int32(), "id": pa.int64(), "origin": pa.int64()}
+    if {name: table.schema.field(name).type for name in kinds} != kinds or any(table[n].null_count for n in kinds):
+        raise ValueError("a pair is no two numbers")
 
 
 @dataclass(frozen=True, slots=True)

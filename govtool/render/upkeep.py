@@ -10,7 +10,7 @@ from govtool.answers.envelope import envelope
 from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.layout.rows import ROW_FORMATS, laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
-from govtool.render.layout.text import count, size
+from govtool.render.layout.text import count, printable, size
 
 if TYPE_CHECKING:
     from govtool.app.versions.ancestors import UnknownAncestor
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from govtool.store.upkeep.gc import Collection
 
 FORMATS = ROW_FORMATS
+_SHOWN = 5
+"""Runs that a sentence names."""
 
 
 def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Table | Iterable[str]:
@@ -42,8 +44,14 @@ def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Ta
     return _render(form, "gc/1", body, removed, ("key", "bytes", "modified"), sentence)
 
 
-def render_fsck(form: str, result: Check, store: str, unknown: Sequence[UnknownAncestor] = ()) -> Table | Iterable[str]:
-    """Render the damage, if any, and the input versions whose writing is not known."""
+def render_fsck(
+    form: str,
+    result: Check,
+    store: str,
+    unknown: Sequence[UnknownAncestor] = (),
+    forgotten: Sequence[str] = (),
+) -> Table | Iterable[str]:
+    """Render the damage, if any, the input versions whose writing is not known, and runs whose rows were removed."""
     problems: list[Mapping[str, object]] = [
         {"code": p.code, "key": p.key, "message": p.message, "hint": p.remedy} for p in result.problems
     ]
@@ -53,6 +61,7 @@ def render_fsck(form: str, result: Check, store: str, unknown: Sequence[UnknownA
         f"{count(result.fragments, 'fragment')} checked, {size(result.bytes_read)} read · "
         + (count(len(problems), "problem") if problems else "no problem")
         + (f" · {count(len(unknown), 'unknown ancestor')}" if unknown else "")
+        + (f"\nprivate values removed by store forget, of {_few(forgotten)}" if forgotten else "")
     )
     ancestors: list[Mapping[str, object]] = [asdict(each) for each in unknown]
     remarks = [_unknown_remark(each) for each in unknown]
@@ -62,8 +71,14 @@ def render_fsck(form: str, result: Check, store: str, unknown: Sequence[UnknownA
         "bytes_read": result.bytes_read,
         "problems": problems,
         "unknown_ancestors": ancestors,
+        "forgotten_runs": list(forgotten),
     }
     return _render(form, "fsck/1", body, [*problems, *remarks], ("code", "key", "message", "hint"), sentence)
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"{count(len(names), 'run')}: {', '.join(map(printable, names[:_SHOWN]))}{more}"
 
 
 def _unknown_remark(unknown: UnknownAncestor) -> Mapping[str, object]:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.answers.workflow_runs import run_summary
 from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
 from govtool.render.layout.table import Table, TableColumn
-from govtool.render.layout.text import count, when
+from govtool.render.layout.text import count, printable, when
 
 if TYPE_CHECKING:
     from govtool.answers.workflow_runs import WorkflowRunAnswer, WorkflowRunsAnswer
 
 FORMATS = ROW_FORMATS
+_FEW = 5
+"""Runs that a line names."""
 _STYLES = {"complete": "green", "failed": "red", "aborted": "red"}
 
 
 def render_workflow_runs(form: str, answer: WorkflowRunsAnswer) -> Table | Iterable[str]:
     """A list of runs in one of ``FORMATS``."""
     if form in DATA_FORMATS:
-        return data_lines(form, answer, (run_summary(run) for run in answer.runs))
+        return data_lines(form, answer, answer.summaries())
     table = Table(
         columns=(
             TableColumn("status"),
@@ -35,10 +36,18 @@ def render_workflow_runs(form: str, answer: WorkflowRunsAnswer) -> Table | Itera
             for run in answer.runs
         ],
         summary=count(len(answer.runs), "run")
-        + (f" · {answer.truncated:,} not shown (--all)" if answer.truncated else ""),
+        + (f" · {answer.truncated:,} not shown (--all)" if answer.truncated else "")
+        + _forgotten(answer),
         row_styles=[_STYLES.get(run.status, "") for run in answer.runs],
     )
     return laid_out(form, table)
+
+
+def _forgotten(answer: WorkflowRunsAnswer) -> str:
+    """A line that names the shown runs whose private values were removed."""
+    names = [printable(run.id) for run in answer.runs if run.id in answer.forgotten]
+    few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW:,} more" if len(names) > _FEW else "")
+    return f"\nprivate values removed by store forget, so that rows cannot be traced: {few}" if names else ""
 
 
 def render_workflow_run(form: str, answer: WorkflowRunAnswer) -> Table | Iterable[str]:

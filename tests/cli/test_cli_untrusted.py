@@ -361,3 +361,83 @@ def test_links_out_of_folders_of_evidence_are_refused(store, project, tmp_path_f
     assert "in/stolen" in refused.err
     (project / "in" / "stolen").unlink()
     assert "usage.link" not in store("ingest", kind, "in").err
+
+
+OUTSIDE = [
+    'kind = "sql"\npath = "{away}"',
+    'kind = "sql"\npath = ["in", "../{name}"]',
+    'kind = "sql"\npath = "linked"',
+    'kind = "sql"\npath = "in"\nfollow_links = true',
+    'kind = "sql"\npath = "in"\nschema = "{away}/a.sql"',
+    'kind = "sql"\npath = "in"\ncatalog = "postgresql://127.0.0.1:1/shop"',
+    'kind = "dbt"\npath = "linked/target"',
+    'kind = "log"\npath = "{away}/log.jsonl"',
+    'kind = "log"\npath = "in"\nengine = "spark"\nmaster = "spark://attacker:7077"',
+    'kind = "catalog"\nurl = "postgresql://ann:secret@127.0.0.1:1/shop"',
+    'kind = "catalog"\nurl = "sqlite:///{away}/a.db"',
+    'kind = "catalog"\nurl = "sqlite:///../{name}/a.db"',
+    'kind = "catalog"\nurl = "linked/a.db.sqlite"',
+    'kind = "catalog"\nurl = "spark:///srv/warehouse"',
+    'kind = "catalog"\nurl = "sqlite:///a.db"\nsql = "{away}"',
+    'kind = "spark"\npath = "{away}"',
+]
+
+
+@pytest.fixture
+def away(nothing_agreed, project, tmp_path_factory):
+    """A folder outside of the checkout, with a link to it in the checkout."""
+    made = tmp_path_factory.mktemp("away")
+    (made / "a.sql").write_text("create view stolen as select a from t")
+    (project / "linked").symlink_to(made)
+    (project / "own").mkdir()
+    (project / "own" / "a.sql").write_text("create view v as select a from t")
+    return made
+
+
+def list_sources(project, *entries):
+    text = "".join(f"[[sources]]\n{entry}\n" for entry in entries)
+    (project / "govtool.toml").write_text(text)
+
+
+@pytest.mark.parametrize("entry", OUTSIDE)
+def test_sources_outside_of_the_checkout_need_an_agreement(away, project, entry):
+    from govtool.app.ingest.all_sources import chosen_sources
+    from govtool.app.project.trust import trust
+    from govtool.errors import UsageError
+
+    list_sources(project, entry.format(away=away, name=os.path.relpath(away, project.parent)))
+    with pytest.raises(UsageError, match="outside of its folder") as refused:
+        chosen_sources(())
+    assert refused.value.code == "usage.untrusted-source"
+    assert "secret" not in f"{refused.value.message} {refused.value.hint}"
+    assert trust()
+    assert len(chosen_sources(())) == 1
+
+
+def test_no_source_is_read_before_those_outside_are_agreed_to(away, govtool, project):
+    list_sources(project, 'kind = "sql"\npath = "own"', f'kind = "sql"\npath = "{away}"')
+    assert govtool("init", "--store", str(project / ".govtool"), "--no-sources").code == 0
+    for line in ("ingest", "ingest --dry-run"):
+        refused = govtool(*line.split())
+        assert refused.code == 2
+        assert f"govtool trust, once; or name it yourself: govtool ingest sql {away}" in refused.err
+    assert commits(govtool, project / ".govtool") == []
+    assert govtool("ingest", "--only", "own").code == 0
+    assert govtool("trust").code == 0
+    assert govtool("ingest").code == 0
+    assert govtool("trust", "--revoke").code == 0
+    assert "usage.untrusted-source" in govtool("ingest").err
+    assert govtool("ingest", "sql", str(away)).code == 0
+
+
+def test_a_schema_outside_of_the_checkout_is_not_read(nothing_agreed, govtool, project, tmp_path_factory):
+    file = tmp_path_factory.mktemp("away") / "ddl.sql"
+    file.write_text("create table t (a int)")
+    (project / "govtool.toml").write_text(f"[sql]\nschema = {json.dumps(str(file))}\n")
+    (project / "a.sql").write_text("create view v as select * from t")
+    refused = govtool("lineage", "a.sql")
+    assert refused.code == 2
+    assert f"--schema {file}" in refused.err
+    assert govtool("lineage", "a.sql", "--schema", str(file)).code == 0
+    assert govtool("trust").code == 0
+    assert govtool("lineage", "a.sql").code == 0

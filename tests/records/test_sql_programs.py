@@ -9,11 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import govtool
+from govtool.api.graph import Graph
 from govtool.app.records import engines as record_engines
 from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 from govtool.app.workflow_runs.programs.sql import read_script
 from govtool.cli.main import main
 from govtool.errors import EngineError, GovtoolError, UsageError
+from govtool.render.workflow_runs import render_workflow_runs
 from govtool.store import Store
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
@@ -420,6 +422,9 @@ def forgotten(folder, text):
 def test_a_write_whose_private_values_were_forgotten_still_has_its_inputs(folder):
     run = forgotten(folder, SCRIPT)
     store = Store.open(str(folder / ".govtool"))
+    listed = Graph(store, store.head("main")).workflow_runs()
+    assert [each.get("forgotten") for each in listed.to_dict()["runs"]] == [True]
+    assert render_workflow_runs("table", listed).summary.endswith(f"so that rows cannot be traced: {run.id}")
     found = find_recorded_run(store, store.head("main"), run.id).run
     names = {each.module: {name for name, *_ in each.inputs} for each in found.invocations}
     assert {module: names[module] for module in ("big", "stage", "report")} == {

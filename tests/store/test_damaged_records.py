@@ -7,7 +7,7 @@ import pytest
 from store_doubles import Wrapped
 
 from govtool.app.upkeep.forget import ForgetRequest, forget_text
-from govtool.app.upkeep.store import check
+from govtool.app.upkeep.store import check, runs_without_values
 from govtool.errors import UnknownNameError
 from govtool.model.positions import PRIVATE_POSITIONS, StoredPositions, encode_positions
 from govtool.model.records import (
@@ -24,8 +24,11 @@ from govtool.model.records import (
 )
 from govtool.records.plan.nodes import LocalRows, Plan, Session
 from govtool.records.split_plans import taken_apart
+from govtool.render.upkeep import render_fsck
 from govtool.store import Changes, Fragment, Store
 from govtool.store.codec import digest
+
+FACTS = {"tables": [[-1, 0, "exact", ""]], "coarse": [], "texts": []}
 
 
 def application(number):
@@ -33,7 +36,7 @@ def application(number):
     run = f"app-{number}/0"
     parts = taken_apart(Plan(LocalRows(0, (), ((f"secret of {run}",),)), Session(f"{number}", True, "UTC")))
     body = parts.body.replace('"session"', f'"x{number}":0,"session"')
-    positions = encode_positions(StoredPositions({"tables": [], "run": run}, (np.array([[number, 1]]),)))
+    positions = encode_positions(StoredPositions(FACTS | {"run": run}, (np.array([[number, 1]]),)))
     record = RecordRun(run, digest(body.encode()), "out", (), parts.listings, positions=digest(positions))
     return {
         PLANS: encode_plan(StoredPlan(record.plan, body)),
@@ -190,3 +193,15 @@ def test_what_is_damaged_in_the_same_pack_is_lost_and_said_to_be(tmp_path, monke
     assert [each.place.split("/")[0] for each in answer.lost] == ["notes"]
     assert made.objects.get(pack) is None
     assert [each.message for each in problems(store)] == ["the fragment is missing"]
+
+
+def test_a_run_that_was_forgotten_is_named(store):
+    assert runs_without_values(store) == ()
+    forgotten(store, "app-1")
+    assert runs_without_values(store) == ("app-1",)
+    assert problems(store) == ()
+    result = check(store, anchor=None, contents=True, progress=None)
+    _, line = render_fsck("table", result, "s", (), ("app-1",)).summary.splitlines()
+    assert line == "private values removed by store forget, of 1 run: app-1"
+    damage(store, 2, PRIVATE_VALUES, cut(0.5))
+    assert runs_without_values(store) == (), "they may be what is damaged"

@@ -13,6 +13,7 @@ from bench.proxy import at as at_request
 from govtool.errors import EXIT_STORE, EXIT_USAGE, StoreError, UnknownNameError, UsageError
 from govtool.store import Store
 from govtool.store.backends import aws
+from govtool.store.backends.location import normalise
 
 KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 
@@ -199,6 +200,7 @@ REFUSALS = [
     (503, "SlowDown", "", "store.unreachable", "wait"),
     (500, "InternalError", "", "store.unreachable", "wait"),
     (502, "", "", "store.unreachable", "wait"),
+    (429, "TooManyRequests", "", "store.unreachable", "wait"),
 ]
 
 
@@ -227,6 +229,15 @@ def test_a_refusal_says_what_is_wrong_and_loses_nothing(proxy, through, say, tex
     proxy.reset()
     assert texts(store) == {"etl": {b"new"}}
     assert not say("etl", b"new", batch="b", into=store).created
+
+
+def test_a_refused_deletion_names_its_permission(proxy, through, say):
+    store = Store.init(through)
+    say("etl", b"a", into=store)
+    proxy.reset(lambda request: Fault("status", status=403, error="AccessDenied") if "delete" in request.path else None)
+    with pytest.raises(StoreError, match="cannot delete") as refused:
+        store.objects.delete("frag/x")
+    assert (refused.value.code, "s3:DeleteObject" in refused.value.hint) == ("store.denied", True)
 
 
 def test_a_busy_server_is_asked_again(proxy, through, say, monkeypatch):
@@ -271,3 +282,23 @@ def test_a_conflict_that_nobody_won_is_tried_again(proxy, through, say):
         assert proxy.hits <= 1
     proxy.reset()
     assert [commit.batch for commit in store.log()][:-1] == [f"b{k}" for k in range(6, 0, -1)]
+
+
+@pytest.mark.parametrize(
+    ("address", "hint"),
+    [
+        ("s3://store/per%cent", "write %25"),
+        ("s3://store/100%ff", "write %25"),
+        ("az://store/%c3x", "write %25"),
+        ("s3://store/a//b", "s3://bucket/prefix"),
+        ("s3://store//a", "s3://bucket/prefix"),
+        ("s3://store/a%2f%2Fb", "s3://bucket/prefix"),
+        ("s3://store/a#b", "write %23"),
+    ],
+)
+def test_an_address_is_a_url(address, hint):
+    with pytest.raises(UsageError, match="is not the address of a store") as refused:
+        Store.open(address)
+    assert hint in refused.value.hint
+    for sound in ("s3://store/100%25/a%20b", "s3://store", "s3://store/ünï čödé"):
+        assert normalise(f"{sound}/") == sound

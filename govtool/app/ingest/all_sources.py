@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from govtool.answers.ingest_all import SourceOutcome
+from govtool.app.project.source_trust import require_source_trust
 from govtool.config import CONFIG_FILE, Config, load_config
 from govtool.errors import AmbiguousNameError, EngineError, EvidenceError, SourceError, UnknownNameError, UsageError
 from govtool.redaction import clean_location
@@ -36,7 +37,8 @@ def chosen_sources(only: Sequence[str]) -> tuple[SourceSettings, ...]:
     """Return the ``[[sources]]`` of the project: all of them, or those of some names, paths or kinds.
 
     Raises:
-        UsageError: govtool.toml is not valid, or has none (``usage.no-sources``).
+        UsageError: govtool.toml is not valid, has none (``usage.no-sources``), or names one outside of its folder to
+            which the user has not agreed (``usage.untrusted-source``).
         UnknownNameError: There is no such source (``usage.unknown-source``), or no such dialect.
         AmbiguousNameError: Several sources end alike (``usage.ambiguous-source``).
     """
@@ -51,6 +53,7 @@ def chosen_sources(only: Sequence[str]) -> tuple[SourceSettings, ...]:
     names = [_names(source, config.root) for source in config.sources]
     chosen = {number for name in only for number in _named(name, names)} if only else range(len(names))
     found = tuple(source for number, source in enumerate(config.sources) if number in chosen)
+    require_source_trust(found, config)
     for source in found:
         _check_dialect(source, config)
     return found

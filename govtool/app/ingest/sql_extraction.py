@@ -157,8 +157,9 @@ def _read_twice(store: Store, branch: str, read: SqlTexts) -> tuple[Diagnostic, 
     others = overlapping_sources(store, branch, read.source, read.origin)
     if not others:
         return ()
+    # Nothing comes after the names: what does may be taken for the value of a source called `secret`, and masked.
     message = (
-        f"its files are also those of {', '.join(others)}: each statement counts twice; `sources drop` one of them"
+        f"each statement counts twice; `sources drop` one of them: its files are also those of {', '.join(others)}"
     )
     return (Diagnostic("source-overlap", "warning", message),)
 

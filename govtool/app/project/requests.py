@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from govtool.app.ingest.sql_options import SqlRequest
+from govtool.app.project.source_trust import require_schema_trust
 from govtool.config import load_config
 from govtool.errors import UnknownNameError, UsageError
 
@@ -40,11 +41,15 @@ def sql_request(
     An empty ``source`` is the name by default, whatever the file holds.
 
     Raises:
-        UsageError: ``govtool.toml`` is not valid, or an entry of ``var`` is not ``NAME=VALUE`` (``usage.arguments``).
+        UsageError: ``govtool.toml`` is not valid, its schema lies outside of its folder and the user has not agreed
+            (``usage.untrusted-source``), or an entry of ``var`` is not ``NAME=VALUE`` (``usage.arguments``).
     """
-    defaults = load_config(Path.cwd()).sql
+    config = load_config(Path.cwd())
+    defaults = config.sql
     tables = schema if isinstance(schema, Mapping) else None
     files = tuple(Path(file) for file in texts(None if isinstance(schema, Mapping) else schema))
+    if not files and not tables and defaults.schema:
+        require_schema_trust(config)
     return SqlRequest(
         paths=texts(paths),
         dialect=dialect or defaults.dialect or "",

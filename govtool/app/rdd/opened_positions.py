@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from govtool.app.rdd.lines import lines_of
 from govtool.app.rdd.programs import leaves_of
 from govtool.app.records.tables import read_positions, read_stored
+from govtool.model.parquet import refusing_damage
+from govtool.model.position_facts import RESULT
 from govtool.model.positions import decode_positions
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.inputs import changed
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
     Ids = NDArray[np.int64]
-
-RESULT = -1
-"""The place of the result's lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +114,47 @@ def open_positions(store: Reader, commit: Commit, run: RecordRun) -> OpenedPosit
     leaves = {leaf.leaf: leaf for leaf in leaves_of(run)}
     written = relation_of(run.written, run.output)
     stored = decode_positions(data)
+    labels = _labels(body)
+    _require_places(stored, labels, leaves)
     return OpenedPositions(
         run=run,
         stored=stored,
-        labels={entry["number"]: entry["label"] for entry in json.loads(body)["nodes"]},
+        labels=labels,
         leaves=leaves,
         output=written if written is not None and not changed([written]) else None,
         refused=tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in changed(leaves.values())),
         texts={node: {int(number): text for number, text in own} for node, own in stored.facts["texts"]},
         sidecars=SidecarUse(),
     )
+
+
+@refusing_damage("a stored program cannot be read")
+def _labels(body: str) -> dict[int, str]:
+    """The operators of a program, by number."""
+    return {int(entry["number"]): str(entry["label"]) for entry in json.loads(body)["nodes"]}
+
+
+@refusing_damage("positions do not fit their program")
+def _require_places(stored: StoredPositions, labels: Mapping[int, str], leaves: Mapping[int, Relation]) -> None:
+    """Refuse positions of operators and files that the program does not have.
+
+    Raises:
+        IntegrityError: There are such.
+    """
+    import numpy as np
+
+    facts = stored.facts
+    steps = [*((node, (stop,)) for node, stop, _, _ in facts["tables"]), *((n, s) for n, s, _ in facts["coarse"])]
+    named = {number for node, stops in steps for number in (node, *stops)} - {RESULT}
+    if unknown := named - labels.keys():
+        raise ValueError(f"no operator has the number {min(unknown)}")
+    if not leaves.keys() <= labels.keys() or any(node in leaves for node, _ in steps):
+        raise ValueError("an input is no source of the program")
+    for (_, stop, _, _), pairs in zip(facts["tables"], stored.pairs, strict=True):
+        if stop in leaves:
+            files = [file.ordinal for file in leaves[stop].files]
+            if not np.isin(pairs[:, 1] >> ROW_BITS, files).all():
+                raise ValueError("a row is of no file that was read")
 
 
 def sorted_ids(numbers: Iterable[int]) -> Ids:

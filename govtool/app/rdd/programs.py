@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.rdd.log_checks import place_in, require_log
 from govtool.app.records.writes import ProcessActions, process_id
 from govtool.errors import FormatError, UsageError
 from govtool.model.records import RDD, PrivateValues, RecordRun, StoredPlan
@@ -205,8 +206,11 @@ def log_of(run: RecordRun, body: str, values: str | None) -> Json:
     try:
         known = json.loads(values)
         log = _filled(json.loads(body), known)
-        for leaf in leaves_of(run):
-            log["nodes"][leaf.leaf]["files"] = {_path(file.uri): (file.size, file.modified) for file in leaf.files}
+        leaves = leaves_of(run)
+        require_log(log, {leaf.leaf for leaf in leaves})
+        for leaf in leaves:
+            files = {_path(file.uri): (file.size, file.modified) for file in leaf.files}
+            place_in(log["nodes"], leaf.leaf)["files"] = files
         output = log["nodes"][log["output"]]
         if log["result"] is not None and log["taken"] is None:
             output["results"] = [log["result"]]
@@ -219,7 +223,7 @@ def log_of(run: RecordRun, body: str, values: str | None) -> Json:
 def _filled(value: Any, known: Sequence[Any]) -> Any:
     if isinstance(value, dict):
         if value.keys() == {_HOLE}:
-            return known[value[_HOLE]]
+            return place_in(known, value[_HOLE])
         return {key: _filled(each, known) for key, each in value.items()}
     return [_filled(each, known) for each in value] if isinstance(value, list) else value
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from govtool.errors import UsageError
-from govtool.model.records import PRIVATE, RECORD_RUNS, decode_record_runs
+from govtool.model.records import PRIVATE, PRIVATE_VALUES, RECORD_RUNS, decode_private, decode_record_runs
 from govtool.store.names import FORGOTTEN
 
 if TYPE_CHECKING:
@@ -43,6 +43,27 @@ def has_forgotten_values(store: Reader) -> bool:
     from govtool.store.tombstones import read_tombstones
 
     return any(table.startswith(PRIVATE) for table, _ in read_tombstones(store.objects).forgotten)
+
+
+def forgotten_runs(store: Reader, commit: Commit) -> frozenset[str]:
+    """Return the recorded writes of a version whose private values were removed from the store.
+
+    Writes whose values may be in a damaged fragment are not among them.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    from govtool.app.records.damaged import decoded_beside_damage
+
+    if not has_forgotten_values(store):
+        return frozenset()
+    refs = store.fragments(commit)
+    writes, _ = decoded_beside_damage(store, [ref for ref in refs if ref.table == RECORD_RUNS], decode_record_runs)
+    parts = [ref for ref in refs if ref.table == PRIVATE_VALUES]
+    values, damaged = decoded_beside_damage(store, parts, decode_private)
+    if damaged:
+        return frozenset()
+    return frozenset({each.run for each in writes if each.plan} - {each.run for each in values})
 
 
 def removals(store: Reader, commit: Commit, run: RecordRun) -> list[Commit]:

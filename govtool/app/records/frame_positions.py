@@ -6,6 +6,7 @@ ordinals of both. Where the written files are not those of the tasks, nothing is
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from govtool.app.records.writes import ProcessActions, process_id
+from govtool.errors import IntegrityError
+from govtool.model.parquet import refusing_damage
 from govtool.model.token import ROW_BITS
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
 from govtool.redaction import failure_of
@@ -359,6 +362,31 @@ class KeptPositions:
 
     stored: StoredPositions
 
+    @refusing_damage("positions do not fit their plan")
+    def require_fit(self, root: Node) -> None:
+        """Refuse positions of inputs and files that the plan does not read.
+
+        Args:
+            root: The recorded plan, over all files that were read.
+
+        Raises:
+            IntegrityError: There are such.
+        """
+        import numpy as np
+
+        from govtool.records.plan.nodes import Relation
+
+        facts = self.stored.facts
+        known = {leaf.leaf: leaf for leaf in leaves(root)}
+        inputs = {stop: known[leaf] for stop, leaf in facts["sources"]}
+        if any(node in inputs for node, _, _, _ in facts["tables"]):
+            raise ValueError("an input comes from something")
+        for (_, stop, _, _), pairs in zip(facts["tables"], self.stored.pairs, strict=True):
+            leaf = inputs.get(stop)
+            files = [file.ordinal for file in leaf.files] if isinstance(leaf, Relation) else [0]
+            if stop in inputs and not np.isin(pairs[:, 1] >> ROW_BITS, files).all():
+                raise ValueError("a row is of no file that was read")
+
     def trace(self, root: Node, ids: Ids) -> KeptTrace:
         """The positions as the stages of a trace.
 
@@ -379,11 +407,42 @@ class KeptPositions:
 
 
 def _there(pairs: Ordinals, leaf: Leaf | None) -> Ordinals:
-    """Pairs without those of rows in files that are gone."""
+    """Pairs without those of rows in files that are gone.
+
+    Raises:
+        IntegrityError: A row is beyond the end of a file that is as it was read (``store.corrupt-fragment``).
+    """
     import numpy as np
 
     from govtool.records.plan.nodes import Relation
 
     if not isinstance(leaf, Relation):
         return pairs
-    return pairs[np.isin(pairs[:, 1] >> ROW_BITS, [file.ordinal for file in leaf.files])]
+    there = pairs[np.isin(pairs[:, 1] >> ROW_BITS, [file.ordinal for file in leaf.files])]
+    _require_rows_within(there[:, 1], leaf)
+    return there
+
+
+def _require_rows_within(origins: Ordinals, leaf: Relation) -> None:
+    """Refuse places beyond the end of a Parquet file on this machine; the rows of others are not counted."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from govtool.records.execute.inputs import local_path
+
+    if leaf.format != "parquet":
+        return
+    last = np.zeros(max((file.ordinal for file in leaf.files), default=0) + 1, np.int64)
+    np.maximum.at(last, origins >> ROW_BITS, origins & _ROW)
+    touched = set(np.unique(origins >> ROW_BITS).tolist())
+    for file in leaf.files:
+        path = local_path(file.uri) if file.ordinal in touched else None
+        rows = 1 << ROW_BITS
+        with contextlib.suppress(OSError, pa.ArrowException):  # it is said by what reads the rows
+            rows = pq.read_metadata(path).num_rows if path is not None else rows
+        if last[file.ordinal] >= rows:
+            raise IntegrityError(
+                f"kept positions name a row beyond the {rows:,} of a file that is as it was read",
+                code="store.corrupt-fragment",
+            )

@@ -86,6 +86,7 @@ def open_write(
     there, refused = _over_unchanged_files(plan, leaves, why)
     positions = _positions(store, commit, run) if kept else None
     if positions is not None:
+        positions.require_fit(plan.root)
         opened = _by_positions(run, there, positions, refused, sidecars)
         if opened is not None:
             return opened

@@ -66,6 +66,16 @@ def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = Fals
     return replace(result, problems=tuple(sorted(set(problems))))
 
 
+def runs_without_values(store: Store) -> tuple[str, ...]:
+    """Recorded runs, by application, whose private values were removed from the store (``store forget --run``)."""
+    from govtool.app.records.forgotten import forgotten_runs
+    from govtool.store import branches
+
+    heads = [store.head(branch.name) for branch in branches.list_branches(store)]
+    found = {run for head in heads if head is not None for run in forgotten_runs(store, head)}
+    return tuple(sorted({run.rpartition("/")[0] or run for run in found}))
+
+
 def _record_problems(store: Store) -> Iterator[Problem]:
     """Fragments of recorded runs that cannot be read: of which runs they are, and what to do."""
     from govtool.app.upkeep.record_fragments import read_record_fragments, unreadable_runs

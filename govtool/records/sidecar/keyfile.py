@@ -160,7 +160,7 @@ def opened(place: Path, uri: str, keys: KeySet) -> KeyFile | None:
     try:
         with place.open("rb") as source:
             header, start = _header(source)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     now = identity(uri)
     if header is None or now is None or header.get("identity") != list(now) or header.get("uri") != uri:

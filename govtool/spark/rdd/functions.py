@@ -22,7 +22,15 @@ from govtool.spark.live.records.function_source import imported_source, own_sour
 Reference = dict[str, str]
 
 _METHODS = {"str": str, "list": list, "dict": dict, "tuple": tuple, "set": set, "bytes": bytes}
-_UNSAFE = frozenset({"eval", "exec", "compile", "open", "input", "breakpoint", "__import__", "exit", "quit"})
+_BUILTINS = frozenset(
+    {"abs", "all", "any", "ascii", "bin", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate", "float"}
+    | {"format", "frozenset", "hash", "hex", "int", "iter", "len", "list", "max", "min", "oct", "ord", "pow", "range"}
+    | {"repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "zip"}
+)
+"""Functions that a log may name. What reaches attributes, calls what it is given or runs code is not one of them: a log
+may come from another's store, and out of `getattr` and a call anything can be made."""
+_CALLING = frozenset({"attrgetter", "call", "itemgetter", "methodcaller"})
+"""Functions of `operator` that a log may not name, for the same reason."""
 _DEFINITIONS = (ast.Lambda, ast.FunctionDef)
 
 
@@ -66,20 +74,23 @@ def find(wanted: Reference, files: Iterable[Path]) -> Callable[..., Any] | None:
 
 
 def _library_name(function: Any) -> str:
-    """``operator.add``, ``builtins.len``, ``str.split``; empty for others."""
+    """``operator.add``, ``builtins.len``, ``str.split``; empty for others, and for those that a log may not name."""
     name = getattr(function, "__name__", "")
-    for module in (operator, builtins):
+    found = ""
+    for module in (builtins, operator):
         if getattr(module, name, None) is function:
-            return f"{module.__name__}.{name}"
+            found = f"{module.__name__}.{name}"
     for kind, type_ in _METHODS.items():
-        if type_.__dict__.get(name) is function:
-            return f"{kind}.{name}"
-    return ""
+        if not found and type_.__dict__.get(name) is function:
+            found = f"{kind}.{name}"
+    return found if _library_function(found) is not None else ""
 
 
 def _library_function(name: str) -> Callable[..., Any] | None:
     home, _, attribute = name.partition(".")
-    if attribute.startswith("_") or attribute in _UNSAFE:
+    if attribute.startswith("_") or (home == "operator" and attribute in _CALLING):
+        return None
+    if home == "builtins" and attribute not in _BUILTINS:
         return None
     place = {"operator": operator, "builtins": builtins, **_METHODS}.get(home)
     found = getattr(place, attribute, None)

@@ -27,6 +27,9 @@ MAX_TEXT = 4 << 20
 """Characters of them."""
 _REBUILT = {*OPERATORS, "saveAsTextFile"} - {"pipe", "text lines"}
 """Operators that a log may name: no command of a log is ever run."""
+_COUNTS = frozenset({"numPartitions", "numSlices", "minPartitions"})
+MAX_PARTITIONS = 100_000
+"""Partitions that a log may ask for; Spark makes each of them, however few records there are."""
 UNREADABLE = re.compile(r"[][{}*?,\\]")
 """Characters that have a meaning in Hadoop's patterns and lists of paths."""
 EAGER = "run the job with --records=eager to keep its records"
@@ -174,7 +177,7 @@ def rebuilt(document: Any, context: ProgramBuilder, files: Iterable[Path]) -> tu
         if document["schema"] != SCHEMA:
             raise FormatError(f"not the form {SCHEMA}: {document['schema']}")
         return _decoded(document, context, tuple(files))
-    except (ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError) as error:
         raise FormatError(f"no log of an RDD program: {error}") from error
 
 
@@ -223,8 +226,11 @@ def _node(entry: dict[str, Any], parents: list[RddNode], context: ProgramBuilder
 
 def _source_node(entry: dict[str, Any], context: ProgramBuilder) -> RddNode:
     if "path" not in entry:
-        return context.node_of(context.parallelize(ast.literal_eval(entry["records"]), entry["partitions"]))
-    path, partitions, text = entry["path"], entry["partitions"], entry["unicode"]
+        records = ast.literal_eval(entry["records"])
+        return context.node_of(context.parallelize(records, _partitions(entry, entry["partitions"])))
+    path, partitions, text = entry["path"], _partitions(entry, entry["partitions"]), entry["unicode"]
+    if "files" in entry and not entry["files"]:  # it read none, whatever is there now
+        return context.node_of(context.text_files(path, [], partitions, text))
     recorded = {file: tuple(identity) for file, identity in entry.get("files", {}).items()}
     now = sources.identities(context.spark_context, path)
     there = [file for file in recorded if now.get(file) == recorded[file]]
@@ -234,9 +240,21 @@ def _source_node(entry: dict[str, Any], context: ProgramBuilder) -> RddNode:
     return context.node_of(context.text_files(path, there, partitions, text))
 
 
+def _partitions(entry: dict[str, Any], count: Any) -> int:
+    """A number of partitions, if Spark can make them.
+
+    Raises:
+        EvidenceError: It cannot.
+    """
+    if type(count) is not int or not 0 <= count <= MAX_PARTITIONS:
+        raise EvidenceError(f"{entry['label']} has {count!r} partitions, more than the {MAX_PARTITIONS:,} of a trace")
+    return count
+
+
 def _argument(entry: dict[str, Any], name: str, encoded: dict[str, Any], files: tuple[Path, ...]) -> Any:
     if "value" in encoded:
-        return ast.literal_eval(encoded["value"])
+        value = ast.literal_eval(encoded["value"])
+        return _partitions(entry, value) if name in _COUNTS and value is not None else value
     function = functions.find(encoded["function"], files)
     if function is None:
         where = encoded["function"].get("file", "Python")

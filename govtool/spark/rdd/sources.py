@@ -89,7 +89,7 @@ def _of_hadoop(sc: Any, path: str) -> Identity:
 def changed(node: RddNode) -> list[str]:
     """Return the files of a source that are gone or were written again since a job read them."""
     recorded: Identity | None = node.details.get("files")
-    if recorded is None:
+    if not recorded:
         return []
     now = identities(node.rdd.context, node.details["path"])
     return sorted(file for file, identity in recorded.items() if now.get(file) != identity)

@@ -145,6 +145,8 @@ def translate(error: Exception, action: str, uri: str) -> StoreError:
         return error
     whole = str(error)
     failure = _remote(error, whole) or _local(error, whole)
+    if failure is _DENIED and action.startswith("delete ") and uri.startswith("s3"):
+        failure = failure._replace(hint="removing objects needs s3:DeleteObject below this address, too")
     failure = _for_cloud(failure, uri.split("://", 1)[0].lower() if "://" in uri else "", whole)
     return StoreError(
         f"cannot {action}: {clean_text(failure.what)}", code=failure.code, location=uri, hint=failure.hint
@@ -185,7 +187,7 @@ def _remote(error: Exception, text: str) -> _Failure | None:
         return _REFUSED
     if kind == "PermissionDeniedError":
         return _DENIED
-    if status and status[1][0] == "5":
+    if status and (status[1][0] == "5" or status[1] == "429"):  # Google Cloud Storage answers 429 to many writes
         return _BUSY._replace(what=f"the server answered {status[1]}")
     return None
 

@@ -44,7 +44,7 @@ def normalise(uri: str) -> str:
     """The address as it is shown: an absolute path for local stores, without credentials for others.
 
     Raises:
-        UsageError: ``usage.store`` for an empty address or an unknown scheme.
+        UsageError: ``usage.store`` for an empty address, an unknown scheme, or a ``%`` that is not one of a URL.
     """
     if not uri or "\0" in uri:
         raise UsageError("the store's address is empty or not printable", code="usage.store", hint="use --store PATH")
@@ -59,7 +59,24 @@ def normalise(uri: str) -> str:
             nearest=SCHEMES,
             hint="use a path or s3://bucket/prefix",
         )
-    return clean_location(re.sub(r"//[^/@]*@", "//", uri)).rstrip("/")
+    shown = clean_location(re.sub(r"//[^/@]*@", "//", uri)).rstrip("/")
+    if why := _no_prefix(uri):
+        raise UsageError(f"{shown} is not the address of a store: {why[0]}", code="usage.store", hint=why[1])
+    return shown
+
+
+def _no_prefix(uri: str) -> tuple[str, str] | None:
+    """Why the prefix of a remote address is none, and what to do: libraries would refuse it, or read another one."""
+    parts = urlsplit(uri)
+    try:
+        folders = unquote(parts.path, errors="strict").rstrip("/").split("/")[1:]
+    except ValueError:
+        return "after a % come two digits of a byte of UTF-8", "write %25 for a % of the prefix"
+    if "" in folders or not parts.path.rstrip("/").isprintable():
+        return "a part of its prefix is empty or not printable", "use s3://bucket/prefix"
+    if parts.fragment:
+        return "what follows a # would not be read", "write %23 for a # of the prefix"
+    return None
 
 
 def open_object_store(uri: str, *, create: bool = False) -> Any:

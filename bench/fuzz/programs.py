@@ -1,0 +1,210 @@
+"""A recorded program of RDDs with its positions, and a run of a workflow, of which a part is spoiled, asked everything.
+
+Nothing of it needs Spark: rows are traced by positions, and the program is put together, not run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from bench.fuzz.mutate import spoiled_json
+
+if TYPE_CHECKING:
+    from govtool.model.records import PrivateValues, RecordRun, StoredPlan
+    from govtool.model.workflow_run import WorkflowRun
+    from govtool.store import Store
+
+_RUN = "app-1/rdd-1"
+_PARTS = ("log", "values", "listings", "written", "facts", "workflow")
+"""What is spoiled: the operators, the driver's values, the files read and written, the positions, a workflow's run."""
+_FACTS = json.dumps(
+    {
+        "tables": [[3, 0, "exact", ""], [3, 2, "superset", "by value"], [-1, 3, "exact", ""]],
+        "coarse": [[3, [2], "a black box"]],
+        "texts": [[2, [[0, "(1, 2)"], [1, "(3, 4)"]]]],
+        "seconds": 1.5,
+    }
+)
+
+
+@lru_cache(maxsize=1)
+def _program() -> tuple[RecordRun, StoredPlan, PrivateValues]:
+    """The program over a file of three lines; its files stay until the process ends."""
+    from govtool.app.rdd.programs import stored_program
+
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    read, written = folder / "in.txt", folder / "out" / "part-0"
+    written.parent.mkdir()
+    read.write_text("a b\nc\na\n")
+    written.write_text("('a', 2)\n('c', 1)\n")
+
+    def identity(path: Path) -> list[int]:
+        return [path.stat().st_size, path.stat().st_mtime_ns // 1_000_000]
+
+    function = {"function": {"library": "str.split"}, "per_record": False}
+    source = {"path": str(read), "dataset": str(read), "files": {str(read): identity(read)}}
+    nodes: list[dict[str, Any]] = [
+        {"number": 0, "name": "textFile", "label": "in", "parents": [], "partitions": 1, "unicode": True, **source},
+        {"number": 1, "name": "map", "label": "map", "parents": [0], "arguments": {"f": function}},
+        {
+            "number": 2,
+            "name": "parallelize",
+            "label": "p",
+            "parents": [],
+            "partitions": 1,
+            "records": "[(1, 2), (3, 4)]",
+        },
+        {
+            "number": 3,
+            "name": "join",
+            "label": "join",
+            "parents": [1, 2],
+            "arguments": {"numPartitions": {"value": "2"}},
+        },
+    ]
+    log = {"schema": "rdd-log/1", "nodes": nodes, "outputs": {"": 3}, "result": ["collect", 2, None]}
+    line = {"log": log, "written": {str(written): identity(written)}}
+    return stored_program(_RUN, line, written.parent.as_uri())
+
+
+@lru_cache(maxsize=1)
+def _workflow() -> WorkflowRun:
+    from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, RelationFile, WorkflowRun
+
+    made = BoundaryRelation("/nowhere/B", "parquet", "", (RelationFile("file:///nowhere/B/a.parquet", 1, 2),))
+    first = ModuleInvocation(1, "post", "Post", 1, (("A", "/nowhere/A", ""),), (), (), (("B", "/nowhere/B"),), ("B",))
+    second = ModuleInvocation(1, "alert", "Alert", 1, (("B", "/nowhere/B", "post"),))
+    edges = (("post", "alert", "B"),)
+    times = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
+    return WorkflowRun(
+        "w-1", "w", "complete", "records", ("app-1",), *times, "", edges, (first, second), {made.path: made}, 1
+    )
+
+
+def _sound() -> dict[str, str]:
+    from govtool.model.workflow_run import run_text
+
+    run, plan, private = _program()
+    texts = (plan.body, private.values, run.listings, run.written, _FACTS, run_text(_workflow()))
+    return dict(zip(_PARTS, texts, strict=True))
+
+
+def program_corpus() -> list[bytes]:
+    """The sound parts; an input is a part's name, NUL, and its text."""
+    return [f"{name}\0{text}".encode() for name, text in _sound().items()]
+
+
+def ask_program(data: bytes) -> object:
+    """Put a part into the store in the place of the sound one, and ask everything about the runs and the rows."""
+    name, _, content = data.partition(b"\0")
+    sound = _sound()
+    at = name.decode("utf-8", "replace")
+    part = at if at in sound else _PARTS[len(data) % len(_PARTS)]
+    text = spoiled_json(content.decode("utf-8", "replace"), sound[part], data)
+    _ask(_store({**sound, part: text.encode("utf-8", "replace").decode()}))
+    return None
+
+
+def _store(texts: dict[str, str]) -> Store:
+    """A store in memory with the parts."""
+    from govtool.model.positions import PRIVATE_POSITIONS
+    from govtool.model.records import (
+        PLANS,
+        PRIVATE_VALUES,
+        RECORD_RUNS,
+        PrivateValues,
+        StoredPlan,
+        encode_plan,
+        encode_private,
+        encode_record_runs,
+    )
+    from govtool.model.workflow_run import WORKFLOW_RUNS
+    from govtool.store import Changes, Fragment, Store
+
+    run, _, _ = _program()
+    plan = StoredPlan(hashlib.sha256(texts["log"].encode()).hexdigest(), texts["log"])
+    positions = _positions(texts["facts"])
+    run = replace(run, plan=plan.digest, listings=texts["listings"], written=texts["written"])
+    run = replace(run, positions=hashlib.sha256(positions).hexdigest())
+    tables = {
+        PLANS: encode_plan(plan),
+        RECORD_RUNS: encode_record_runs([run]),
+        PRIVATE_VALUES: encode_private([PrivateValues(_RUN, texts["values"])]),
+        PRIVATE_POSITIONS: positions,
+        WORKFLOW_RUNS: _workflow_fragment(texts["workflow"]),
+    }
+    seal = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()
+    store = Store.init(f"memory://fuzz-{seal}")
+    add = tuple(Fragment("job", table, content, 1) for table, content in tables.items())
+    store.commit(Changes(("job",), add), message="m", author="a", batch="b")
+    return store
+
+
+def _positions(facts: str) -> bytes:
+    import numpy as np
+
+    from govtool.model.parquet import read_parquet, write_parquet
+    from govtool.model.positions import StoredPositions, encode_positions
+    from govtool.spark.rdd.eager import text_id
+
+    last = np.array(sorted([[text_id("('a', 2)"), 1], [text_id("('c', 1)"), 2]]))
+    pairs = (np.array([[1, 0], [1, 2], [2, 1]]), np.array([[1, 0]]), last)
+    table = read_parquet(encode_positions(StoredPositions(json.loads(_FACTS), pairs)))
+    metadata = {**table.schema.metadata, b"govtool.positions.facts": facts.encode()}
+    return write_parquet(table.replace_schema_metadata(metadata))
+
+
+def _workflow_fragment(body: str) -> bytes:
+    import pyarrow as pa
+
+    from govtool.model.parquet import read_parquet, write_parquet
+    from govtool.model.workflow_run import encode_workflow_run
+
+    table = read_parquet(encode_workflow_run(_workflow()))
+    place = table.schema.names.index("body")
+    changed = table.set_column(place, "body", pa.array([body])).replace_schema_metadata(table.schema.metadata)
+    return write_parquet(changed)
+
+
+def _ask(store: Store) -> None:
+    from govtool.api.graph import Graph
+    from govtool.app.upkeep.store import check
+    from govtool.app.workflow_graphs.graphs import graph_in
+    from govtool.errors import GovtoolError
+
+    run, _, _ = _program()
+    graph, source = Graph(store, store.resolve("HEAD")), run.inputs[0][1]
+    asks: tuple[Callable[[], object], ...] = (
+        lambda: check(store, anchor=None, contents=True, progress=lambda *_: None),
+        lambda: graph.trace_back(run.output, "value like '%a%'", run=_RUN, all_runs=True).to_dict(),
+        lambda: graph.trace_back(run.output, "value like '%a%'", run=_RUN, verify=True).to_dict(),
+        lambda: graph.trace_forward(source, "value = 'a'", run=_RUN).to_dict(),
+        lambda: graph.records(run=_RUN).go_back_all().ids(),
+        lambda: graph.replay(_RUN, without=[source], where=["value = 'a'"]).to_dict(),
+        lambda: graph.erase_plan([f"{source}.value=a"], run="app-1").to_dict(),
+        lambda: graph.workflow_runs().to_dict(),
+        lambda: graph.workflow_run("w-1").to_dict(),
+        lambda: graph.workflow_why("w-1", "B").to_dict(),
+        lambda: graph.workflow_delete("w-1", ["a@b:0/0"]).to_dict(),
+        lambda: graph_in(store, store.resolve("HEAD"), "run:w-1"),
+        lambda: graph_in(store, store.resolve("HEAD"), "run:app-1"),
+        lambda: graph.show("w-1").to_dict(),
+    )
+    with mock.patch.dict(sys.modules, {"pyspark.sql": None}):  # a JVM would take all of the time
+        for ask in asks:
+            try:
+                ask()
+            except GovtoolError:
+                continue
