@@ -29,8 +29,11 @@ _BUILTINS = frozenset(
 )
 """Functions that a log may name. What reaches attributes, calls what it is given or runs code is not one of them: a log
 may come from another's store, and out of `getattr` and a call anything can be made."""
-_CALLING = frozenset({"attrgetter", "call", "itemgetter", "methodcaller"})
-"""Functions of `operator` that a log may not name, for the same reason."""
+_REACHING = frozenset(
+    {"operator.attrgetter", "operator.call", "operator.itemgetter", "operator.methodcaller"}
+    | {"str.format", "str.format_map"}
+)
+"""Others that a log may not name, for the same reason: a template reads attributes, too."""
 _DEFINITIONS = (ast.Lambda, ast.FunctionDef)
 
 
@@ -88,7 +91,7 @@ def _library_name(function: Any) -> str:
 
 def _library_function(name: str) -> Callable[..., Any] | None:
     home, _, attribute = name.partition(".")
-    if attribute.startswith("_") or (home == "operator" and attribute in _CALLING):
+    if attribute.startswith("_") or name in _REACHING:
         return None
     if home == "builtins" and attribute not in _BUILTINS:
         return None
