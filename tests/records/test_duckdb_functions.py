@@ -137,6 +137,16 @@ def test_what_depends_on_the_zone_is_left_to_spark(make):
         evaluated(make, TIMESTAMP, NOON, zone="Europe/Berlin")
 
 
+def test_lists_of_texts_are_joined_without_what_is_unknown():
+    def joined(name, first):
+        separator = Literal("-", STRING)
+        return lambda x: Call(name, (separator, x) if first else (x, separator), STRING)
+
+    values = [("a", None, "b"), (None,), (), ("",), None]
+    assert evaluated(joined("concat_ws", True), Array(STRING, True), *values) == ["a-b", "", "", "", ""]
+    assert evaluated(joined("array_join", False), Array(STRING, True), *values) == ["a-b", "", "", "", None]
+
+
 def test_a_value_that_may_be_among_those_that_are_unknown():
     def contains(x):
         return Call("array_contains", (x, Literal("a", STRING)), BOOLEAN)

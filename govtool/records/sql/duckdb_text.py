@@ -38,9 +38,27 @@ def _number_of(expression: Expression) -> int | None:
 
 
 def _concat_ws(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if len(kinds) == 2 and isinstance(kinds[1], t.Array):
+        return f"coalesce({_joined(call, parts[1], kinds[1], call.arguments[0])}, '')"
     if any(each != t.STRING for each in kinds) or len(kinds) < 2:
         raise NotExact("concat_ws of what is no text")
     return f"concat_ws({', '.join(parts)})"
+
+
+def _array_join(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if len(parts) != 2:
+        raise NotExact("array_join with a text for NULL")
+    joined = _joined(call, parts[0], kinds[0], call.arguments[1])
+    require_short(parts)
+    return f"(CASE WHEN {parts[0]} IS NOT NULL THEN coalesce({joined}, '') END)"
+
+
+def _joined(call: Call, items: str, kind: t.Type, separator: Expression) -> str:
+    """The texts of a list with a separator between them, without NULLs; NULL where there are none."""
+    between = _text_of(separator)
+    if not isinstance(kind, t.Array) or kind.element != t.STRING or between is None:
+        raise NotExact(f"{call.name} of what is no list of texts, or with a computed separator")
+    return f"array_to_string({items}, {quoted(between)})"
 
 
 def _split(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -108,9 +126,9 @@ def _digest(function: str) -> WriteFunction:
 
 
 TEXT_CALLS: dict[str, WriteFunction] = {
-    "concat_ws": _concat_ws, "split": _split, "lpad": _padded("lpad"), "rpad": _padded("rpad"),
-    "locate": _locate, "substring_index": _substring_index,
-    "split_part": _split_part, "replace": _of_texts("replace({0}, {1}, {2})", 3),
+    "concat_ws": _concat_ws, "array_join": _array_join, "split": _split, "split_part": _split_part,
+    "lpad": _padded("lpad"), "rpad": _padded("rpad"), "locate": _locate, "substring_index": _substring_index,
+    "replace": _of_texts("replace({0}, {1}, {2})", 3),
     "translate": _of_texts("translate({0}, {1}, {2})", 3),
     "instr": _of_texts("CAST(instr({0}, {1}) AS INTEGER)", 2), "md5": _digest("md5"), "sha1": _digest("sha1"),
     "sha2": _digest("sha256"),
