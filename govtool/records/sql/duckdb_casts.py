@@ -23,6 +23,11 @@ def cast_template(source: t.Type, target: t.Type, mode: str, utc: bool) -> str |
         return "CAST(trunc({part}) AS {kind})" if target in (t.INTEGER, t.LONG) and mode == "ansi" else None
     if source == t.STRING:
         return _from_text(target, utc)
+    return _from_time(source, target, utc)
+
+
+def _from_time(source: t.Type, target: t.Type, utc: bool) -> str | None:
+    plain = "CAST({part} AS {kind})"
     if source == t.DATE and target == t.STRING:
         return _guarded(_NEAR, "strftime({part}, '%Y-%m-%d')", "a far day")
     if source == t.TIMESTAMP and target == t.LONG:
