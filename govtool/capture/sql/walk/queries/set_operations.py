@@ -61,6 +61,8 @@ def _set_operation(walk: Walk, node: exp.SetOperation, scope: Scope | None, env:
         for deps in output.deps:
             walk.refer(deps, row_kind)
     result = outputs[0] if not kind else _union(walk, outputs, by_name, node)
+    if not by_name and not any(output.open for output in outputs):
+        result = _uneven(walk, result, outputs, node)
     refer_modifiers(walk, node, result, scope, env)
     return result
 
@@ -76,12 +78,26 @@ def _union(walk: Walk, outputs: list[QueryOutput], by_name: bool, node: exp.Expr
         result.open = [star for output in outputs for star in output.open]
         return result
     closed = [output for output in outputs if not output.open]
-    if len(closed) == len(outputs) and len({len(output.names) for output in outputs}) > 1:
-        counts = ", ".join(str(len(output.names)) for output in outputs)
-        walk.diagnose("arity", f"the arms of a set operation have different numbers of columns: {counts}", node)
     if len(closed) == len(outputs):
         return merged_outputs(*outputs)
     return _open_union(walk, outputs, node)
+
+
+def _uneven(walk: Walk, result: QueryOutput, outputs: list[QueryOutput], node: exp.Expr) -> QueryOutput:
+    """What arms that are taken to have different numbers of columns give.
+
+    No engine runs such a query. So some arm has other columns than is known, and any column may decide about any.
+    """
+    if len({len(output.names) for output in outputs}) == 1:
+        return result
+    counts = ", ".join(str(len(output.names)) for output in outputs)
+    walk.diagnose("arity", f"the arms of a set operation have different numbers of columns: {counts}", node)
+    every = _candidates(tuple(dep for output in outputs for deps in output.deps for dep in deps))
+    uneven = QueryOutput()
+    for name, deps in zip(result.names, result.deps, strict=True):
+        known = {dep >> REF_SHIFT for dep in deps}
+        uneven.add(name, bounded([*deps, *[dep for dep in every if dep >> REF_SHIFT not in known]]))
+    return uneven
 
 
 def _open_union(walk: Walk, outputs: list[QueryOutput], node: exp.Expr) -> QueryOutput:
