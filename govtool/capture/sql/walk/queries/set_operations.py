@@ -95,8 +95,7 @@ def _uneven(walk: Walk, result: QueryOutput, outputs: list[QueryOutput], node: e
     every = _candidates(tuple(dep for output in outputs for deps in output.deps for dep in deps))
     uneven = QueryOutput()
     for name, deps in zip(result.names, result.deps, strict=True):
-        known = {dep >> REF_SHIFT for dep in deps}
-        uneven.add(name, bounded([*deps, *[dep for dep in every if dep >> REF_SHIFT not in known]]))
+        uneven.add(name, bounded([*deps, *every]))
     return uneven
 
 
