@@ -30,13 +30,13 @@ class WorkflowQuestions(OpenedVersion):
             limit: Runs to return at most; by default all.
         """
         from govtool.answers.workflow_runs import WorkflowRunsAnswer
-        from govtool.app.records.forgotten import forgotten_runs
+        from govtool.app.records.forgotten import forgotten_applications
         from govtool.app.versions.version import version_of
         from govtool.app.workflow_runs.programs.recorded import list_recorded_runs
 
         runs = list_recorded_runs(self._reader, self._commit)
         own = tuple(run for run in runs if workflow in (None, run.workflow))
-        lost = {each.rpartition("/")[0] or each for each in forgotten_runs(self._reader, self._commit)}
+        lost = forgotten_applications(self._reader, self._commit)
         forgotten = frozenset(run.id for run in own if not lost.isdisjoint(run.applications))
         return WorkflowRunsAnswer(version_of(self._reader, self._commit), own, forgotten=forgotten).head(limit)
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from govtool.errors import IntegrityError
 from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
 from govtool.model.position_facts import require_facts
 from govtool.model.records import PRIVATE
+from govtool.model.token import ROW_BITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +42,34 @@ class StoredPositions:
 
     facts: Mapping[str, Any]
     pairs: tuple[NDArray[np.int64], ...]
+
+    def require_files(self, files: Mapping[int, Sequence[int]]) -> None:
+        """Refuse rows of files that were not read.
+
+        Args:
+            files: The ordinals of the files of each input, by the number of its stop.
+
+        Raises:
+            ValueError: There are such rows.
+        """
+        import numpy as np
+
+        for (_, stop, _, _), pairs in zip(self.facts["tables"], self.pairs, strict=True):
+            if stop in files and not np.isin(pairs[:, 1] >> ROW_BITS, files[stop]).all():
+                raise ValueError("a row is of no file that was read")
+
+
+def require_row_within(row: int, rows: int) -> None:
+    """Refuse a position beyond the end of a file that is as it was read.
+
+    Raises:
+        IntegrityError: The file has no such row (``store.corrupt-fragment``).
+    """
+    if row >= rows:
+        raise IntegrityError(
+            f"kept positions name a row beyond the {rows:,} of a file that is as it was read",
+            code="store.corrupt-fragment",
+        )
 
 
 def encode_positions(positions: StoredPositions) -> bytes:

@@ -141,8 +141,6 @@ def _require_places(stored: StoredPositions, labels: Mapping[int, str], leaves: 
     Raises:
         IntegrityError: There are such.
     """
-    import numpy as np
-
     facts = stored.facts
     steps = [*((node, (stop,)) for node, stop, _, _ in facts["tables"]), *((n, s) for n, s, _ in facts["coarse"])]
     named = {number for node, stops in steps for number in (node, *stops)} - {RESULT}
@@ -150,11 +148,7 @@ def _require_places(stored: StoredPositions, labels: Mapping[int, str], leaves: 
         raise ValueError(f"no operator has the number {min(unknown)}")
     if not leaves.keys() <= labels.keys() or any(node in leaves for node, _ in steps):
         raise ValueError("an input is no source of the program")
-    for (_, stop, _, _), pairs in zip(facts["tables"], stored.pairs, strict=True):
-        if stop in leaves:
-            files = [file.ordinal for file in leaves[stop].files]
-            if not np.isin(pairs[:, 1] >> ROW_BITS, files).all():
-                raise ValueError("a row is of no file that was read")
+    stored.require_files({number: [file.ordinal for file in leaf.files] for number, leaf in leaves.items()})
 
 
 def sorted_ids(numbers: Iterable[int]) -> Ids:

@@ -6,7 +6,7 @@ reads lines from the files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,9 @@ from govtool.app.rdd.lines import DUPLICATES, lines_at, lines_of, meeting
 from govtool.app.rdd.opened_positions import sorted_ids
 from govtool.app.rdd.programs import session_of
 from govtool.app.runs.lookup import is_named
-from govtool.errors import EvidenceError, IntegrityError, UnknownNameError, UsageError
+from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.position_facts import RESULT
+from govtool.model.positions import require_row_within
 from govtool.model.token import ROW_BITS, PositionToken
 from govtool.records.execute.places import Place, place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, text_table
@@ -320,9 +321,9 @@ class KeptRecords:
         wanted = frozenset(map(int, self._there(place)))
         gone = {each.file for each in self.opened.refused}
         by_text = place.node == RESULT
-        files = {number >> ROW_BITS for number in wanted}
+        last = {number >> ROW_BITS: number & _ROW for number in sorted(wanted)}
         for file in leaf.files:
-            if file.uri in gone or not (by_text or file.ordinal in files):
+            if file.uri in gone or not (by_text or file.ordinal in last):
                 continue
             rows = 0
             for row, text in enumerate(lines_of(file)):
@@ -331,7 +332,7 @@ class KeptRecords:
                 if number in wanted:
                     yield number, file.ordinal, row, text
             if not by_text:
-                _require_within(wanted, file.ordinal, rows)
+                require_row_within(last[file.ordinal], rows)
 
     def _rows(self, place: KeptPlace, limit: int | None) -> Iterator[dict[str, Any]]:
         leaf = self._leaf(place.node)
@@ -354,19 +355,6 @@ class KeptRecords:
         leaf = self._leaf(node)
         version = leaf.version if leaf is not None else "current"
         return PositionToken(self.opened.place_name(node), version, number >> ROW_BITS, number & _ROW)
-
-
-def _require_within(wanted: Iterable[int], file: int, rows: int) -> None:
-    """Refuse positions beyond the end of a file that is as it was read.
-
-    Raises:
-        IntegrityError: There are such (``store.corrupt-fragment``).
-    """
-    if any(number >> ROW_BITS == file and number & _ROW >= rows for number in wanted):
-        raise IntegrityError(
-            f"kept positions name a row beyond the {rows:,} of a file that is as it was read",
-            code="store.corrupt-fragment",
-        )
 
 
 def kept_result(opened: OpenedPositions) -> KeptRecords:

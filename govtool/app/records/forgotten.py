@@ -45,8 +45,8 @@ def has_forgotten_values(store: Reader) -> bool:
     return any(table.startswith(PRIVATE) for table, _ in read_tombstones(store.objects).forgotten)
 
 
-def forgotten_runs(store: Reader, commit: Commit) -> frozenset[str]:
-    """Return the recorded writes of a version whose private values were removed from the store.
+def forgotten_applications(store: Reader, commit: Commit) -> frozenset[str]:
+    """Return the applications of recorded writes of a version whose private values were removed from the store.
 
     Writes whose values may be in a damaged fragment are not among them.
 
@@ -63,7 +63,8 @@ def forgotten_runs(store: Reader, commit: Commit) -> frozenset[str]:
     values, damaged = decoded_beside_damage(store, parts, decode_private)
     if damaged:
         return frozenset()
-    return frozenset({each.run for each in writes if each.plan} - {each.run for each in values})
+    kept = {each.run for each in values}
+    return frozenset(each.application for each in writes if each.plan and each.run not in kept)
 
 
 def removals(store: Reader, commit: Commit, run: RecordRun) -> list[Commit]:

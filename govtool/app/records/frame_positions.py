@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from govtool.app.records.writes import ProcessActions, process_id
-from govtool.errors import IntegrityError
 from govtool.model.parquet import refusing_damage
 from govtool.model.token import ROW_BITS
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
@@ -372,8 +371,6 @@ class KeptPositions:
         Raises:
             IntegrityError: There are such.
         """
-        import numpy as np
-
         from govtool.records.plan.nodes import Relation
 
         facts = self.stored.facts
@@ -381,11 +378,12 @@ class KeptPositions:
         inputs = {stop: known[leaf] for stop, leaf in facts["sources"]}
         if any(node in inputs for node, _, _, _ in facts["tables"]):
             raise ValueError("an input comes from something")
-        for (_, stop, _, _), pairs in zip(facts["tables"], self.stored.pairs, strict=True):
-            leaf = inputs.get(stop)
-            files = [file.ordinal for file in leaf.files] if isinstance(leaf, Relation) else [0]
-            if stop in inputs and not np.isin(pairs[:, 1] >> ROW_BITS, files).all():
-                raise ValueError("a row is of no file that was read")
+        self.stored.require_files(
+            {
+                stop: [file.ordinal for file in leaf.files] if isinstance(leaf, Relation) else [0]
+                for stop, leaf in inputs.items()
+            }
+        )
 
     def trace(self, root: Node, ids: Ids) -> KeptTrace:
         """The positions as the stages of a trace.
@@ -429,6 +427,7 @@ def _require_rows_within(origins: Ordinals, leaf: Relation) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from govtool.model.positions import require_row_within
     from govtool.records.execute.inputs import local_path
 
     if leaf.format != "parquet":
@@ -441,8 +440,4 @@ def _require_rows_within(origins: Ordinals, leaf: Relation) -> None:
         rows = 1 << ROW_BITS
         with contextlib.suppress(OSError, pa.ArrowException):  # it is said by what reads the rows
             rows = pq.read_metadata(path).num_rows if path is not None else rows
-        if last[file.ordinal] >= rows:
-            raise IntegrityError(
-                f"kept positions name a row beyond the {rows:,} of a file that is as it was read",
-                code="store.corrupt-fragment",
-            )
+        require_row_within(int(last[file.ordinal]), rows)

@@ -68,12 +68,11 @@ def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = Fals
 
 def runs_without_values(store: Store) -> tuple[str, ...]:
     """Recorded runs, by application, whose private values were removed from the store (``store forget --run``)."""
-    from govtool.app.records.forgotten import forgotten_runs
+    from govtool.app.records.forgotten import forgotten_applications
     from govtool.store import branches
 
     heads = [store.head(branch.name) for branch in branches.list_branches(store)]
-    found = {run for head in heads if head is not None for run in forgotten_runs(store, head)}
-    return tuple(sorted({run.rpartition("/")[0] or run for run in found}))
+    return tuple(sorted({run for head in heads if head for run in forgotten_applications(store, head)}))
 
 
 def _record_problems(store: Store) -> Iterator[Problem]:

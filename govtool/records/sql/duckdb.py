@@ -20,8 +20,6 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_aggregates import Windowed, decimal_average
 from govtool.records.sql.duckdb_casts import GUARD, cast_template
 from govtool.records.sql.duckdb_functions import CALLS, quoted_name
-from govtool.records.sql.duckdb_text import TEXT_CALLS
-from govtool.records.sql.duckdb_times import TIME_CALLS
 
 _TYPES = {
     "boolean": "BOOLEAN", "byte": "TINYINT", "short": "SMALLINT", "integer": "INTEGER", "long": "BIGINT",
@@ -136,7 +134,7 @@ class DuckDialect(Dialect):
             return self._comparison(call.name, parts, kinds)
         if call.name in ("and", "or"):
             return f"({parts[0]} {call.name.upper()} {parts[1]})"
-        write = CALLS.get(call.name) or TEXT_CALLS.get(call.name) or TIME_CALLS.get(call.name)
+        write = CALLS.get(call.name)
         if write is None:
             raise NotExact(f"the function {call.name}")
         self.type(call.type)

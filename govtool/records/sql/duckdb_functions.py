@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import Call, Expression, Literal
+from govtool.records.plan.expressions import Call, Literal
 from govtool.records.sql.dialect import Dialect, NotExact, quoted
+from govtool.records.sql.duckdb_calls import WriteFunction, number_of, typed
 from govtool.records.sql.duckdb_casts import GUARD
 from govtool.records.sql.duckdb_decimals import divided_decimals, divisor, require_short, rounded_product
 from govtool.records.sql.duckdb_rounding import round_half_up
-
-WriteFunction = Callable[[Dialect, Call, list[str], list[t.Type]], str]
+from govtool.records.sql.duckdb_text import TEXT_CALLS
+from govtool.records.sql.duckdb_times import TIME_CALLS
 
 
 def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -82,31 +81,15 @@ def _concat(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type])
 
 
 def _substring(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    start, size = (_number(each) for each in (call.arguments[1], call.arguments[-1]))
+    start, size = (number_of(each) for each in (call.arguments[1], call.arguments[-1]))
     if kinds[0] != t.STRING or len(parts) != 3 or start is None or size is None or start < 1 or size < 0:
         raise NotExact("substring at a place that is computed, or from the end")
     return f"substring({parts[0]}, {start}, {size})"
 
 
-def _number(expression: Expression) -> int | None:
-    value = expression.value if isinstance(expression, Literal) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _typed(template: str, *allowed: tuple[t.Type, ...]) -> WriteFunction:
-    """A template for arguments of exactly these types."""
-
-    def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-        if tuple(kinds) not in allowed:
-            raise NotExact(f"{call.name} of {', '.join(t.as_text(each) for each in kinds)}")
-        return template.format(*parts, kind=dialect.type(call.type))
-
-    return write
-
-
 def _of_numbers(template: str) -> WriteFunction:
     """A template for one number, whose type the result has."""
-    plain = _typed(template, *((kind,) for kind in (*t.INTEGRAL, *t.FLOATS)))
+    plain = typed(template, *((kind,) for kind in (*t.INTEGRAL, *t.FLOATS)))
 
     def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
         if isinstance(kinds[0], t.Decimal) and call.type == kinds[0]:
@@ -147,7 +130,7 @@ def _item(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -
 def _element_at(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     if isinstance(kinds[0], t.Map):
         return _map_value(dialect, call, parts, kinds)
-    if not _number(call.arguments[1]):
+    if not number_of(call.arguments[1]):
         raise NotExact("element_at of a computed place")
     return f"list_extract({', '.join(parts)})"
 
@@ -218,35 +201,37 @@ CALLS: dict[str, WriteFunction] = {
     "is null": lambda dialect, call, parts, kinds: f"({parts[0]} IS NULL)",
     "is not null": lambda dialect, call, parts, kinds: f"({parts[0]} IS NOT NULL)",
     "negative": _of_numbers("(- {0})"), "abs": _of_numbers("abs({0})"),
-    "&": _typed("({0} & {1})", *_INTEGER_PAIRS), "|": _typed("({0} | {1})", *_INTEGER_PAIRS),
-    "^": _typed("xor({0}, {1})", *_INTEGER_PAIRS),
-    ">>": _typed("(CASE WHEN {0} < 0 THEN error('" + GUARD + ": >>') ELSE {0} >> {1} END)", (t.LONG, t.INTEGER)),
-    "unix_micros": _typed("epoch_us({0})", (t.TIMESTAMP,)),
-    "timestamp_micros": _typed("make_timestamp({0})", (t.LONG,)),
-    "isnan": _typed("coalesce(isnan({0}), FALSE)", (t.FLOAT,), (t.DOUBLE,)),
+    "&": typed("({0} & {1})", *_INTEGER_PAIRS), "|": typed("({0} | {1})", *_INTEGER_PAIRS),
+    "^": typed("xor({0}, {1})", *_INTEGER_PAIRS),
+    ">>": typed("(CASE WHEN {0} < 0 THEN error('" + GUARD + ": >>') ELSE {0} >> {1} END)", (t.LONG, t.INTEGER)),
+    "unix_micros": typed("epoch_us({0})", (t.TIMESTAMP,)),
+    "timestamp_micros": typed("make_timestamp({0})", (t.LONG,)),
+    "isnan": typed("coalesce(isnan({0}), FALSE)", (t.FLOAT,), (t.DOUBLE,)),
     "in": _in, "like": _like, "coalesce": _same_types("coalesce"), "nvl": _same_types("coalesce"),
     "greatest": _same_types("greatest"), "least": _same_types("least"),
     "upper": _ascii("upper"), "lower": _ascii("lower"), "concat": _concat,
-    "length": _typed("CAST(length({0}) AS INTEGER)", (t.STRING,)), "substring": _substring,
-    "trim": _typed("trim({0}, ' ')", (t.STRING,)), "ltrim": _typed("ltrim({0}, ' ')", (t.STRING,)),
-    "rtrim": _typed("rtrim({0}, ' ')", (t.STRING,)),
-    "startswith": _typed("starts_with({0}, {1})", (t.STRING, t.STRING)),
-    "endswith": _typed("ends_with({0}, {1})", (t.STRING, t.STRING)),
-    "contains": _typed("contains({0}, {1})", (t.STRING, t.STRING)),
-    "year": _typed("CAST(year({0}) AS INTEGER)", (t.DATE,)), "month": _typed("CAST(month({0}) AS INTEGER)", (t.DATE,)),
-    "dayofmonth": _typed("CAST(day({0}) AS INTEGER)", (t.DATE,)),
-    "quarter": _typed("CAST(quarter({0}) AS INTEGER)", (t.DATE,)),
-    "date_add": _typed("CAST({0} + {1} AS DATE)", (t.DATE, t.INTEGER)),
-    "date_sub": _typed("CAST({0} - {1} AS DATE)", (t.DATE, t.INTEGER)),
-    "datediff": _typed("CAST({0} - {1} AS INTEGER)", (t.DATE, t.DATE)),
-    "add_months": _typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)), "sort_array": _sort_array,
-    "last_day": _typed("last_day({0})", (t.DATE,)),
-    "sqrt": _typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
+    "length": typed("CAST(length({0}) AS INTEGER)", (t.STRING,)), "substring": _substring,
+    "trim": typed("trim({0}, ' ')", (t.STRING,)), "ltrim": typed("ltrim({0}, ' ')", (t.STRING,)),
+    "rtrim": typed("rtrim({0}, ' ')", (t.STRING,)),
+    "startswith": typed("starts_with({0}, {1})", (t.STRING, t.STRING)),
+    "endswith": typed("ends_with({0}, {1})", (t.STRING, t.STRING)),
+    "contains": typed("contains({0}, {1})", (t.STRING, t.STRING)),
+    "year": typed("CAST(year({0}) AS INTEGER)", (t.DATE,)), "month": typed("CAST(month({0}) AS INTEGER)", (t.DATE,)),
+    "dayofmonth": typed("CAST(day({0}) AS INTEGER)", (t.DATE,)),
+    "quarter": typed("CAST(quarter({0}) AS INTEGER)", (t.DATE,)),
+    "date_add": typed("CAST({0} + {1} AS DATE)", (t.DATE, t.INTEGER)),
+    "date_sub": typed("CAST({0} - {1} AS DATE)", (t.DATE, t.INTEGER)),
+    "datediff": typed("CAST({0} - {1} AS INTEGER)", (t.DATE, t.DATE)),
+    "add_months": typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)), "sort_array": _sort_array,
+    "last_day": typed("last_day({0})", (t.DATE,)),
+    "sqrt": typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
     "round": round_half_up, "floor": _whole("floor"), "ceil": _whole("ceil"),
     "array_contains": _array_contains, "array_size": _size, "element_at": _element_at,
     "get field": _field, "get item": _item, "get value": _map_value, "array": _array, "named_struct": _struct,
     "size": _size,
     "explode": lambda dialect, call, parts, kinds: parts[0], "posexplode": lambda dialect, call, parts, kinds: parts[0],
     "inline": lambda dialect, call, parts, kinds: parts[0],
+    **TEXT_CALLS,
+    **TIME_CALLS,
 }  # fmt: skip
 """Writers of a call, given its arguments as text and their types; they raise ``NotExact``."""

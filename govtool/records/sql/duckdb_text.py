@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import Call, Expression, Literal
+from govtool.records.plan.expressions import Call, Expression
 from govtool.records.sql.dialect import Dialect, NotExact, quoted
+from govtool.records.sql.duckdb_calls import WriteFunction, number_of, text_of, typed
 from govtool.records.sql.duckdb_casts import GUARD
 from govtool.records.sql.duckdb_decimals import require_short
 
-WriteFunction = Callable[[Dialect, Call, list[str], list[t.Type]], str]
-
 _MEANS_MORE = frozenset("\\.[]{}()*+?^$|")
 """Characters that mean more than themselves in a regular expression of Java."""
-
-
-def _of_texts(template: str, count: int) -> WriteFunction:
-    """A template for so many texts."""
-
-    def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-        if kinds != [t.STRING] * count:
-            raise NotExact(f"{call.name} of what is no text")
-        return template.format(*parts)
-
-    return write
-
-
-def _text_of(expression: Expression) -> str | None:
-    value = expression.value if isinstance(expression, Literal) else None
-    return value if isinstance(value, str) else None
-
-
-def _number_of(expression: Expression) -> int | None:
-    value = expression.value if isinstance(expression, Literal) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+_THREE = (t.STRING, t.STRING, t.STRING)
 
 
 def _concat_ws(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -55,7 +32,7 @@ def _array_join(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
 
 def _joined(call: Call, items: str, kind: t.Type, separator: Expression) -> str:
     """The texts of a list with a separator between them, without NULLs; NULL where there are none."""
-    between = _text_of(separator)
+    between = text_of(separator)
     if not isinstance(kind, t.Array) or kind.element != t.STRING or between is None:
         raise NotExact(f"{call.name} of what is no list of texts, or with a computed separator")
     return f"array_to_string({items}, {quoted(between)})"
@@ -63,7 +40,7 @@ def _joined(call: Call, items: str, kind: t.Type, separator: Expression) -> str:
 
 def _split(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     """By a text, or by white space: other regular expressions of Java and DuckDB differ."""
-    pattern, limit = _text_of(call.arguments[1]), _number_of(call.arguments[2])
+    pattern, limit = text_of(call.arguments[1]), number_of(call.arguments[2])
     if kinds[0] != t.STRING or not pattern or limit is None or limit > 0:
         raise NotExact("split by what is no constant, or with a limit")
     if pattern in ("\\s", "\\s+"):
@@ -86,7 +63,7 @@ def _plain(pattern: str) -> str:
 
 def _padded(function: str) -> WriteFunction:
     def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-        size, pad = _number_of(call.arguments[1]), _text_of(call.arguments[2])
+        size, pad = number_of(call.arguments[1]), text_of(call.arguments[2])
         if kinds[0] != t.STRING or size is None or size < 0 or not pad:
             raise NotExact(f"{call.name} to a computed length, or with a computed text")
         return f"{function}({', '.join(parts)})"
@@ -95,14 +72,14 @@ def _padded(function: str) -> WriteFunction:
 
 
 def _locate(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if kinds[:2] != [t.STRING, t.STRING] or _number_of(call.arguments[2]) != 1:
+    if kinds[:2] != [t.STRING, t.STRING] or number_of(call.arguments[2]) != 1:
         raise NotExact("locate from a place")
     return f"CAST(instr({parts[1]}, {parts[0]}) AS INTEGER)"
 
 
 def _substring_index(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     """Of one character: longer ones may overlap."""
-    delimiter, count = _text_of(call.arguments[1]), _number_of(call.arguments[2])
+    delimiter, count = text_of(call.arguments[1]), number_of(call.arguments[2])
     if kinds[0] != t.STRING or delimiter is None or len(delimiter) != 1 or not count:
         raise NotExact("substring_index by what is no single character")
     pieces = f"string_split({parts[0]}, {quoted(delimiter)})"
@@ -111,14 +88,14 @@ def _substring_index(dialect: Dialect, call: Call, parts: list[str], kinds: list
 
 
 def _split_part(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if kinds[:2] != [t.STRING, t.STRING] or not _text_of(call.arguments[1]) or not _number_of(call.arguments[2]):
+    if kinds[:2] != [t.STRING, t.STRING] or not text_of(call.arguments[1]) or not number_of(call.arguments[2]):
         raise NotExact("split_part by what is no constant")
     return f"split_part({', '.join(parts)})"
 
 
 def _digest(function: str) -> WriteFunction:
     def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-        if kinds[0] != t.BINARY or (len(kinds) > 1 and _number_of(call.arguments[1]) not in (0, 256)):
+        if kinds[0] != t.BINARY or (len(kinds) > 1 and number_of(call.arguments[1]) not in (0, 256)):
             raise NotExact(f"{call.name} of these bits")
         return f"{function}({parts[0]})"
 
@@ -128,9 +105,9 @@ def _digest(function: str) -> WriteFunction:
 TEXT_CALLS: dict[str, WriteFunction] = {
     "concat_ws": _concat_ws, "array_join": _array_join, "split": _split, "split_part": _split_part,
     "lpad": _padded("lpad"), "rpad": _padded("rpad"), "locate": _locate, "substring_index": _substring_index,
-    "replace": _of_texts("replace({0}, {1}, {2})", 3),
-    "translate": _of_texts("translate({0}, {1}, {2})", 3),
-    "instr": _of_texts("CAST(instr({0}, {1}) AS INTEGER)", 2), "md5": _digest("md5"), "sha1": _digest("sha1"),
-    "sha2": _digest("sha256"),
+    "replace": typed("replace({0}, {1}, {2})", _THREE),
+    "translate": typed("translate({0}, {1}, {2})", _THREE),
+    "instr": typed("CAST(instr({0}, {1}) AS INTEGER)", (t.STRING, t.STRING)),
+    "md5": _digest("md5"), "sha1": _digest("sha1"), "sha2": _digest("sha256"),
 }  # fmt: skip
 """Writers of a call, given its arguments as text and their types; they raise ``NotExact``."""

@@ -77,10 +77,9 @@ def _union(walk: Walk, outputs: list[QueryOutput], by_name: bool, node: exp.Expr
             result.add(name, bounded(deps))
         result.open = [star for output in outputs for star in output.open]
         return result
-    closed = [output for output in outputs if not output.open]
-    if len(closed) == len(outputs):
-        return merged_outputs(*outputs)
-    return _open_union(walk, outputs, node)
+    if any(output.open for output in outputs):
+        return _open_union(walk, outputs, node)
+    return merged_outputs(*outputs)
 
 
 def _uneven(walk: Walk, result: QueryOutput, outputs: list[QueryOutput], node: exp.Expr) -> QueryOutput:
