@@ -20,8 +20,8 @@ from govtool.records.leaves import with_relations
 from govtool.records.plan import codec
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Call, Case, Expression, Literal
-from govtool.records.plan.nodes import Break, LocalRows, Plan, Project, Range, Relation, Union, Write, outputs
-from govtool.records.plan.subqueries import everywhere
+from govtool.records.plan.leaf_numbers import last_leaf, renumbered
+from govtool.records.plan.nodes import Break, Plan, Project, Relation, Union, Write, outputs
 from govtool.records.plan.tree import Node, walk_nodes
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.answer import EvaluatedInput
@@ -63,7 +63,7 @@ def evaluated_inputs(
     """
     if not down_to and not changed(relations(plan.root)):
         return plan, (), {}
-    found, ids, leaves = _Writers.of(store, commit), spare_ids(plan.root), count(_last_leaf(plan.root) + 1)
+    found, ids, leaves = _Writers.of(store, commit), spare_ids(plan.root), count(last_leaf(plan.root) + 1)
     return _Evaluation(found, plan, ids, leaves, frozenset(down_to)).over(plan.root, (run.run,))
 
 
@@ -250,7 +250,7 @@ class _Evaluation:
         _require_micros(leaf, self.writers.facts[run])
         assert isinstance(plan.root, Write)
         try:
-            own = normalized(refreshed(_with_own_leaves(plan.root.child, self.leaves), self.ids), self.ids)
+            own = normalized(refreshed(renumbered(plan.root.child, self.leaves), self.ids), self.ids)
         except UsageError as error:
             raise _NotPossible(str(error)) from error
         inner = _Evaluation(self.writers, plan, self.ids, self.leaves, self.down_to)
@@ -267,24 +267,6 @@ def refreshed_rows(rows: Node, leaf: Relation, ids: Ids) -> Node:
     copy = refreshed(rows, ids)
     pairs = zip(outputs(copy), leaf.columns, strict=True)
     return Project(copy, tuple(replace(ids.named(new.name, old), id=new.id) for old, new in pairs))
-
-
-def _last_leaf(root: Node) -> int:
-    return max((node.leaf for node in walk_nodes(root) if isinstance(node, (Relation, LocalRows, Range))), default=0)
-
-
-def _with_own_leaves(root: Node, leaves: count[int]) -> Node:
-    """A plan whose leaves have numbers that no other plan has."""
-    made: dict[int, int] = {}
-
-    def change(node: Node) -> Node:
-        if not isinstance(node, (Relation, LocalRows, Range)):
-            return node
-        if node.leaf not in made:
-            made[node.leaf] = next(leaves)
-        return replace(node, leaf=made[node.leaf])
-
-    return everywhere(root, change)
 
 
 def _columns(leaf: Relation, written: Write, rows: Node, ids: Ids) -> Node:

@@ -63,7 +63,8 @@ def _planned(frame: DataFrame, recorder: PlanRecorder) -> Planned:
     if not isinstance(found, str):
         raise UsageError(f"the DataFrame's plan cannot be read: {found['break']}", code="usage.no-plan")
     here = {"functions": dict(recorder.functions.known), "rows": recorder.rows.waiting()}
-    return read_frame(found, walker.version, Path(recorder.spool.folder), here)
+    application = str(frame.sparkSession.sparkContext.applicationId)
+    return read_frame(found, walker.version, application, Path(recorder.spool.folder), here)
 
 
 def _lineage(plan: Plan, session: Any, recorder: PlanRecorder) -> Lineage:

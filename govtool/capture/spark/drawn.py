@@ -50,6 +50,8 @@ def _children(node: p.Node) -> tuple[p.Node, ...]:
             return (*(definition for _, definition in node.definitions), node.body)
         case p.Loop():
             return (node.anchor, node.step)
+        case p.Checkpoint():
+            return (node.child,)
         case _:
             return p.walked_children(node)
 
@@ -58,7 +60,7 @@ def _line(node: p.Node, names: Mapping[int, str]) -> str:
     match node:
         case (
             p.Scan() | p.Values() | p.Expand() | p.CatalogView() | p.Reference() | p.Loop() | p.Renamed()
-            | p.LineageBreak()
+            | p.LineageBreak() | p.Checkpoint()
         ):  # fmt: skip
             return f"{_head(node)} [{_listed(node)}]"
         case p.Project():
@@ -97,7 +99,15 @@ def _outputs(items: Iterable[p.Output]) -> str:
 
 
 def _head(
-    node: p.Scan | p.Values | p.Expand | p.CatalogView | p.Reference | p.Loop | p.Renamed | p.LineageBreak,
+    node: p.Scan
+    | p.Values
+    | p.Expand
+    | p.CatalogView
+    | p.Reference
+    | p.Loop
+    | p.Renamed
+    | p.LineageBreak
+    | p.Checkpoint,
 ) -> str:
     """The words for an operator of which the columns are all that there is besides."""
     match node:
@@ -115,6 +125,8 @@ def _head(
             return "recursive"
         case p.Renamed():
             return "as"
+        case p.Checkpoint():
+            return "checkpoint"
         case p.LineageBreak():
             return f"{node.code} {node.message}"
 

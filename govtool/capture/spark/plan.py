@@ -301,6 +301,16 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The rows of an earlier query that the job kept; a plan may read them in many places."""
+
+    number: int
+    """Of the RDD that has them."""
+    child: Node
+    outputs: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LineageBreak:
     """Here lineage is lost, or coarse: any column of the children may have reached any output."""
 
@@ -350,7 +360,7 @@ class Modify:
 
 Node = (
     Scan | Values | Project | Extend | Filter | Join | Aggregate | Sort | Distinct | Union | SetOperation | Generate
-    | Expand | CatalogView | With | Reference | Loop | Renamed | LineageBreak | Modify
+    | Expand | CatalogView | With | Reference | Loop | Renamed | LineageBreak | Modify | Checkpoint
 )  # fmt: skip
 
 CONSTANT = Constant()
@@ -369,7 +379,7 @@ def walked_children(node: Node) -> tuple[Node, ...]:
             return node.children
         case Modify():
             return (node.target,) if node.source is None else (node.target, node.source)
-        case Scan() | Values() | CatalogView() | With() | Reference() | Loop():
+        case Scan() | Values() | CatalogView() | With() | Reference() | Loop() | Checkpoint():
             return ()
         case _:
             return (node.child,)

@@ -41,6 +41,7 @@ class PlanWalk(ExpressionWalk):
         self.groups = 0
         self.views: dict[str, PlanDependencies] = {}
         self.definitions: dict[int, Relation] = {}
+        self.checkpoints: dict[int, Relation] = {}
 
     def finish(self, relation: Relation) -> PlanDependencies:
         """Finish the lineage of a relation, with the places where it was lost."""
@@ -77,7 +78,7 @@ class PlanWalk(ExpressionWalk):
 
     def _node(self, node: p.Node, inputs: list[Relation], outer: Environment) -> Relation:
         match node:
-            case p.Scan() | p.Values() | p.CatalogView() | p.With() | p.Reference() | p.Loop():
+            case p.Scan() | p.Values() | p.CatalogView() | p.With() | p.Reference() | p.Loop() | p.Checkpoint():
                 return self._own(node, outer)
             case p.Project():
                 return self._project(node.outputs, inputs[0], outer)
@@ -112,7 +113,9 @@ class PlanWalk(ExpressionWalk):
                 return self._modify(node, inputs, outer)
 
     def _own(
-        self, node: p.Scan | p.Values | p.CatalogView | p.With | p.Reference | p.Loop, outer: Environment
+        self,
+        node: p.Scan | p.Values | p.CatalogView | p.With | p.Reference | p.Loop | p.Checkpoint,
+        outer: Environment,
     ) -> Relation:
         """A relation without inputs, or one that resolves them by itself."""
         match node:
@@ -130,6 +133,8 @@ class PlanWalk(ExpressionWalk):
                 return self._reference(node)
             case p.Loop():
                 return self._loop(node, outer)
+            case p.Checkpoint():
+                return self._checkpoint(node)
 
     # ---- relations by kind -------------------------------------------------------------------------------------
 
@@ -303,8 +308,13 @@ class PlanWalk(ExpressionWalk):
         if known is None:
             self.note("unresolved", f"a common table expression is not defined: {node.definition}")
             return Relation(node.outputs, {output.id: ColumnValue() for output in node.outputs})
-        copied = Relation(known.outputs, dict(known.columns), dict(known.rows), dict(known.reads))
-        return _renamed(copied, node.outputs)
+        return _renamed(_copied(known), node.outputs)
+
+    def _checkpoint(self, node: p.Checkpoint) -> Relation:
+        """Each checkpoint is walked once: those of a loop read the one before, often in several places."""
+        if node.number not in self.checkpoints:
+            self.checkpoints[node.number] = self.resolve(node.child, {})
+        return _copied(self.checkpoints[node.number])
 
     def _loop(self, node: p.Loop, outer: Environment) -> Relation:
         """A recursive CTE is iterated until nothing new flows."""
@@ -362,6 +372,10 @@ def _scan(node: p.Scan) -> Relation:
         for output, path in zip(node.outputs, paths, strict=True)
     }
     return Relation(node.outputs, columns, {}, {node.dataset: None})
+
+
+def _copied(known: Relation) -> Relation:
+    return Relation(known.outputs, dict(known.columns), dict(known.rows), dict(known.reads))
 
 
 def _renamed(relation: Relation, outputs: tuple[p.Named, ...]) -> Relation:

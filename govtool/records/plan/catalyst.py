@@ -7,10 +7,12 @@ reason, and what is below it is still described.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any, NamedTuple, cast
 
 from govtool.records.plan import leaves, writes
+from govtool.records.plan.checkpoints import Checkpoint, with_definitions
 from govtool.records.plan.clock import Clock
 from govtool.records.plan.expressions import (
     Attribute,
@@ -72,11 +74,14 @@ class DriverRows(NamedTuple):
         ids: The columns.
         rows: The rows.
         why_not: The reason why they are not kept; empty: they are.
+        rdd: The RDD that has them; None: the plan has them itself. Another RDD whose columns have these ids holds what
+            was made of them.
     """
 
     ids: list[int]
     rows: Json
     why_not: str = ""
+    rdd: int | None = None
 
 
 def read(
@@ -85,6 +90,7 @@ def read(
     udfs: dict[str, UdfReference] | None = None,
     local: dict[int, DriverRows] | None = None,
     clock: Clock | None = None,
+    checkpoints: Mapping[int, Checkpoint] | None = None,
 ) -> Plan:
     """Read a captured plan.
 
@@ -94,11 +100,12 @@ def read(
         udfs: Python functions by the digest of their command.
         local: Rows of driver data by the id of the first column of its leaf.
         clock: When Spark read the clock for the plan, if it did.
+        checkpoints: Rows that the job kept before, by the number of their RDD.
 
     Raises:
         ValueError: The JSON is none of a plan.
     """
-    reader = _Reader(captured, session, udfs or {}, local or {})
+    reader = _Reader(captured, session, udfs or {}, local or {}, checkpoints or {})
     reader.terms.clock = clock or Clock()
     return Plan(reader.plan(captured), session)
 
@@ -110,18 +117,26 @@ def _rows_by_rdd(nodes: list[Json], local: dict[int, DriverRows]) -> dict[int | 
         fields = raw["f"]
         if "$rdd" in fields and fields["output"]:
             known = local.get(nodes[fields["output"][0]["$"]]["f"].get("id"))
-            if known is not None:
+            if known is not None and known.rdd in (None, fields["$rdd"]):
                 found[fields["$rdd"]] = known
     return found
 
 
 class _Reader:
     def __init__(
-        self, captured: Json, session: Session, udfs: dict[str, UdfReference], local: dict[int, DriverRows]
+        self,
+        captured: Json,
+        session: Session,
+        udfs: dict[str, UdfReference],
+        local: dict[int, DriverRows],
+        checkpoints: Mapping[int, Checkpoint],
     ) -> None:
         self.made: list[Any] = []
         self.terms = TermReader(captured["types"], self.made, session.zone, udfs)
+        self.session = session
         self.local = local
+        self.checkpoints = checkpoints
+        self._definitions: dict[int, Definition] = {}
         self._by_rdd = _rows_by_rdd(captured["nodes"], local)
         self._next = 0
         self._leaves = 0
@@ -159,7 +174,8 @@ class _Reader:
         """Read all nodes in order; the last is the root."""
         for raw in captured["nodes"]:
             self.made.append(self._operator(raw) if raw.get("p") else self.terms.read(raw))
-        return cast(Node, self.made[captured["root"]])
+        root = cast(Node, self.made[captured["root"]])
+        return with_definitions(root, self._definitions, count(self._leaves))
 
     # ---- helpers --------------------------------------------------------------------------------------------------
 
@@ -249,9 +265,12 @@ class _Reader:
         return LocalRows(self.leaf(), columns, leaves.rows(fields["$rows"], columns))
 
     def _driver(self, fields: Json) -> Node:
-        columns = self.attributes(fields["output"])
-        known = self.local.get(columns[0].id) if columns else None
-        known = known or self._by_rdd.get(fields.get("$rdd"))
+        columns, rdd = self.attributes(fields["output"]), fields.get("$rdd")
+        if rdd in self.checkpoints:
+            reference = self.checkpoints[rdd].reference(columns, self.session)
+            self._definitions.update(self.checkpoints[rdd].definitions())
+            return reference
+        known = self._by_rdd.get(rdd)
         if known is not None and known.why_not:
             raise Unread(known.why_not)
         if known is None or len(known.ids) != len(columns):

@@ -97,6 +97,16 @@ class Recorder:
         """Write a line that is ready."""
         self.put(lambda: self.write(line))
 
+    def checkpointed(self, line: dict[str, Any]) -> None:
+        """Write down which RDD stands for the rows of a DataFrame, for whoever reads plans."""
+
+        def write() -> None:
+            self.write(line)
+            if self.replay is not None:
+                self.replay.spool.write(line)
+
+        self.put(write)
+
     def called(self, key: str, command: dict[str, Any], started: float, ended: float) -> None:
         """Write down a procedure that was called."""
 
@@ -179,7 +189,8 @@ class Recorder:
             error: Why it failed.
             ended: When we heard of it.
         """
-        if name.startswith(_HOUSEKEEPING) or self._is_known(execution):
+        query_execution = int(execution.id())
+        if name.startswith(_HOUSEKEEPING) or self._is_known(query_execution):
             return
         number = self.next_number()
         session, _, application = self.sessions[key]
@@ -188,6 +199,7 @@ class Recorder:
             execution = self._prefetcher(session, application).fetched(execution, EXECUTION)
         line: dict[str, Any] = {"e": "execution", "n": number, "name": name, "ok": not error, "session": key}
         line["application"] = application
+        line["query_execution"] = query_execution
         line["ended"] = ended
         if nanoseconds is not None:
             line["started"] = ended - nanoseconds / 1e9
@@ -224,10 +236,11 @@ class Recorder:
             line["unlisted"] = True
         self.write(line)
         if self.replay is not None and not error:
-            began = None
+            details: dict[str, Any] = {"query_execution": query_execution}
             if modified is not None:
-                began = self._settings_of(session, application).values(exact.SETTINGS, modified_settings(modified))
-            self.replay.executed(session, plans, number, application, plan, positions, began)
+                known = self._settings_of(session, application)
+                details["began"] = known.values(exact.SETTINGS, modified_settings(modified))
+            self.replay.executed(session, plans, number, application, plan, positions, details)
 
     def _changed(self, session: Any, application: str, execution: Any, modified: str | None) -> dict[str, Any]:
         """The settings of an execution that are others than those of the first session, as ``settings``."""
@@ -251,9 +264,8 @@ class Recorder:
         """The analyzed plan as the job has it, and the key of the positions that are kept of its rows."""
         return (execution.analyzed(), None) if self.replay is None else self.replay.analyzed(session, execution)
 
-    def _is_known(self, execution: Any) -> bool:
+    def _is_known(self, number: int) -> bool:
         """Sessions that Spark clones for its streams have our listener too: they hear what we hear."""
-        number = int(execution.id())
         if number in self._known:
             return True
         self._known[number] = None

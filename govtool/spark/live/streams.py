@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 from govtool.spark.live import stopping
-from govtool.spark.live.driver import frame_rdds
+from govtool.spark.live.driver import checkpoints, frame_rdds
 from govtool.spark.live.driver.collected import CollectedRows
 from govtool.spark.live.job import facts
 from govtool.spark.live.job.cleaned import clean_url
@@ -70,6 +70,7 @@ _collected = CollectedRows()
 def _patch_create(session_class: Any, recorder: Any) -> None:
     original = session_class.createDataFrame
     _collected.patch(_frame_class())
+    checkpoints.patch(_frame_class(), lambda line: recorder.checkpointed(line))
 
     @wraps(original)
     def create(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:

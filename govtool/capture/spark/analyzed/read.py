@@ -46,6 +46,7 @@ def read_plan(
     streams: Mapping[int, p.Node] | None = None,
     driver: frozenset[int] = frozenset(),
     variables: Mapping[str, p.Expression] | None = None,
+    checkpoints: Mapping[int, p.Node] | None = None,
 ) -> Analyzed:
     """Return the plan of a record.
 
@@ -54,11 +55,12 @@ def read_plan(
         streams: Plans of streams by the ids of the columns of their batches.
         driver: Ids of columns of data that the driver made.
         variables: What the variables of its session are set to, by name.
+        checkpoints: Plans whose rows the job kept as RDDs, by their numbers.
 
     Raises:
         ValueError, KeyError, TypeError, IndexError: It is no plan.
     """
-    reader = RelationReader(record.get("leaves") or {}, streams or {}, driver, variables)
+    reader = RelationReader(record.get("leaves") or {}, streams or {}, driver, variables, checkpoints)
     tree = tree_of(record["plan"])
     command, kind = "", ""
     command_text = record.get("command")

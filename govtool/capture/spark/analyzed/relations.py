@@ -43,8 +43,12 @@ class RelationReader(ExpressionReader):
         streams: Mapping[int, p.Node],
         driver: frozenset[int],
         variables: Mapping[str, p.Expression] | None = None,
+        checkpoints: Mapping[int, p.Node] | None = None,
     ) -> None:
         self.variables = variables or {}
+        self.checkpoints = checkpoints or {}
+        self.rdds: dict[int, p.Node] = {}
+        """RDDs whose rows are known, as the plan read them first."""
         self.leaves = leaves
         self.streams = streams
         self.driver = driver
@@ -236,12 +240,21 @@ class RelationReader(ExpressionReader):
 
     def _logical_rdd(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = named(tree.fields.get("output"))
-        handed = self._handed(outputs)
-        if handed is not None:
-            return handed
-        if {output.id for output in outputs} & self.driver:
-            return p.Values(outputs)
-        return p.LineageBreak((), outputs, "break.rdd", "rows come from an RDD: where they were before is not known")
+        rdd = number((self.leaves.get(str(tree.fields.get("leaf", ""))) or {}).get("rdd"), -1)
+        found = self.checkpoints.get(rdd)
+        if found is not None and len(p.outputs_of(found)) == len(outputs):
+            return p.Renamed(found, outputs)
+        known = self._handed(outputs)
+        if known is None and {output.id for output in outputs} & self.driver:
+            known = p.Values(outputs)
+        if known is None and rdd in self.rdds:  # one side of a self-join, whose columns nobody has heard of
+            return p.Renamed(self.rdds[rdd], outputs)
+        if known is None:
+            lost = "rows come from an RDD: where they were before is not known"
+            return p.LineageBreak((), outputs, "break.rdd", lost)
+        if rdd >= 0:
+            self.rdds[rdd] = known
+        return known
 
     def _deserialize_to_object(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return children[0]

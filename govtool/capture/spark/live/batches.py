@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.read import read_plan
+from govtool.capture.spark.live.checkpoints import Checkpoints
 from govtool.capture.spark.live.rdd_actions import RddSources
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.streams import BatchKey, BatchProgress, batches_from
@@ -41,6 +42,8 @@ class Streams:
     """Ids of columns of data that the driver made."""
     progress: dict[str, dict[int, BatchProgress]] = field(default_factory=dict)
     """Of each batch, by the query's run and the batch's number."""
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    """Plans whose rows the job kept as RDDs."""
     _begun: dict[int, list[_Begun]] = field(default_factory=dict)
     """By the id of a column of their data, in order of time."""
     _origins: dict[int, tuple[Line, ...]] = field(default_factory=dict)
@@ -49,7 +52,7 @@ class Streams:
     @classmethod
     def of(cls, process: Process) -> Streams:
         """The streams of a process."""
-        streams = cls()
+        streams = cls(checkpoints=Checkpoints.of(process.streams))
         plans: dict[str, p.Node] = {}
         for line in process.streams:
             ids = [number for number in line.get("ids") or () if isinstance(number, int)]
@@ -129,7 +132,11 @@ class Streams:
         found: dict[int, Line] = {}
         waiting = [line]
         while waiting:
-            for node in waiting.pop().get("plan") or ():
+            each = waiting.pop()
+            kept = {id(origin): origin for origin in self.checkpoints.origins_of(each) if id(origin) not in found}
+            found.update(kept)
+            waiting += kept.values()
+            for node in each.get("plan") or ():
                 ids = _ids(node) if isinstance(node, Mapping) and node.get("c") in DRIVER_LEAVES else ()
                 origins = (origin for number in ids for origin in self._origins.get(number, ()))
                 fresh = {id(origin): origin for origin in origins if id(origin) not in found}

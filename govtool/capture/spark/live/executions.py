@@ -184,8 +184,11 @@ class LiveInterpreter:
                 streams=self._streams.plans,
                 driver=self._streams.driver,
                 variables=self._variables.before(line),
+                checkpoints=self._streams.checkpoints.plans_of(line),
             )
             self._variables.take(line, plan)
+            if not plan.command:
+                self._streams.checkpoints.take(line, plan.root)
             dynamic = overwrites_partitions(line, self.process)
             return LiveExecution(line, opened, closed, _reading(line, plan, self.expand_views, dynamic=dynamic))
         except _MALFORMED as error:

@@ -64,11 +64,13 @@ class DriverRows:
 
     def _note(self, frame: Any, rows: list[Any]) -> None:
         try:
-            ids = [each.exprId().id() for each in sequence(frame._jdf.queryExecution().analyzed().output())]
+            plan = frame._jdf.queryExecution().analyzed()
+            ids = [each.exprId().id() for each in sequence(plan.output())]
+            rdd = int(plan.rdd().id()) if plan.getClass().getSimpleName() == "LogicalRDD" else None
         except Exception:
             return
         with self._lock:
-            self._fresh.append({"ids": ids, "rows": rows})
+            self._fresh.append({"ids": ids, "rows": rows, "rdd": rdd})
             self.known.update(ids[:1])
 
 

@@ -325,7 +325,7 @@ public class PlanWalker implements java.util.function.Function {
       name(out, "$rdd", started);
       out.append(id);
     } catch (Exception error) {
-      return; // its columns have to do
+      return; // rows of an RDD that nobody knows
     }
   }
 

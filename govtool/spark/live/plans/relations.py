@@ -24,7 +24,7 @@ LEAVES = frozenset(
 
 
 def leaf_facts(leaf: Any) -> dict[str, Json]:
-    """Return the source of a plan's leaf: ``table`` (parts of its name), ``paths``, ``format``, ``url``."""
+    """Return the source of a plan's leaf: ``table`` (parts of its name), ``paths``, ``format``, ``url``, ``rdd``."""
     name = leaf.getClass().getSimpleName()
     facts: dict[str, Json] = {}
     if name == "LogicalRelation":
@@ -55,6 +55,8 @@ def leaf_facts(leaf: Any) -> dict[str, Json]:
         if location.isDefined():
             facts["paths"] = [location.get().toString()]
         facts["format"] = "hive"
+    elif name == "LogicalRDD":
+        facts["rdd"] = int(leaf.rdd().id())
     elif name.startswith(("DataSourceV2", "StreamingDataSourceV2")) or name == "ResolvedTable":
         relation = leaf.relation() if name.endswith("ScanRelation") else leaf
         facts.update(v2_facts(relation, name))

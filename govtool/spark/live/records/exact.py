@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -129,7 +130,7 @@ class PlanRecorder:
         application: str,
         plan: Any = None,
         key: int | None = None,
-        settings: dict[str, str] | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         """Write down the exact plan of an execution that succeeded; never raises.
 
@@ -140,11 +141,10 @@ class PlanRecorder:
             application: The application's id.
             plan: The analyzed plan; None: the execution's own.
             key: The key of its positions; None: it has none.
-            settings: Those of ``SETTINGS`` with which it began; None: not known, those of its session by now count.
+            facts: ``query_execution``, its id; ``began``, the ``SETTINGS`` with which it began: without, those that its
+                session has by now count.
         """
-        line: dict[str, Any] = {"e": "replay", "n": number, "application": application}
-        if settings is not None:
-            line["began"] = settings
+        line: dict[str, Any] = {"e": "replay", "n": number, "application": application, **(facts or {})}
         if key is not None:
             self.writes.confirm(key, number)
         try:
