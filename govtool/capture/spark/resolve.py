@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from govtool.capture.spark import plan as p
@@ -311,9 +311,16 @@ class PlanWalk(ExpressionWalk):
         return _renamed(_copied(known), node.outputs)
 
     def _checkpoint(self, node: p.Checkpoint) -> Relation:
-        """Each checkpoint is walked once: those of a loop read the one before, often in several places."""
-        if node.number not in self.checkpoints:
-            self.checkpoints[node.number] = self.resolve(node.child, {})
+        """Each checkpoint is walked once, the first first: those of a long loop read the one before, in many places."""
+        waiting = [node]
+        while waiting:
+            last = waiting[-1]
+            below = [each for each in _checkpoints_in(last.child) if each.number not in self.checkpoints]
+            waiting += below
+            if not below:
+                waiting.pop()
+                if last.number not in self.checkpoints:
+                    self.checkpoints[last.number] = self.resolve(last.child, {})
         return _copied(self.checkpoints[node.number])
 
     def _loop(self, node: p.Loop, outer: Environment) -> Relation:
@@ -372,6 +379,25 @@ def _scan(node: p.Scan) -> Relation:
         for output, path in zip(node.outputs, paths, strict=True)
     }
     return Relation(node.outputs, columns, {}, {node.dataset: None})
+
+
+def _checkpoints_in(root: p.Node) -> Iterator[p.Checkpoint]:
+    """The checkpoints that a plan reads itself; those in subqueries are few, and are left to their own walk."""
+    waiting = [root]
+    while waiting:
+        match waiting.pop():
+            case p.Checkpoint() as node:
+                yield node
+            case p.With() as node:
+                waiting += [node.body, *(definition for _, definition in node.definitions)]
+            case p.Loop() as node:
+                waiting += [node.anchor, node.step]
+            case p.CatalogView() as node:
+                waiting.append(node.child)
+            case p.Join() as node:
+                waiting += [node.left, node.right]
+            case node:
+                waiting += p.walked_children(node)
 
 
 def _copied(known: Relation) -> Relation:

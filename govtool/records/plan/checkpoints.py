@@ -15,6 +15,9 @@ from govtool.records.plan.nodes import Definition, Plan, Reference, Session, Wit
 from govtool.records.plan.term_pieces import Unread
 from govtool.records.plan.tree import Node
 
+MAX_BEHIND = 200
+"""The most checkpoints that one is made of, those of those included: each recorded plan has the definitions of all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -47,6 +50,8 @@ class Checkpoint:
             raise Unread("a checkpoint that was made in a session of other settings")
         if len(outputs(self.plan.root)) != len(columns):
             raise Unread("a checkpoint of other columns")
+        if len(self.definitions()) > MAX_BEHIND:
+            raise Unread(f"a checkpoint that is made of more than {MAX_BEHIND} others")
         return Reference(self.id, columns)
 
     def definitions(self) -> dict[int, Definition]:

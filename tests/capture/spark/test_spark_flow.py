@@ -270,3 +270,17 @@ def test_a_loop_whose_steps_have_other_columns_is_stated():
     flow = flow_of(p.Loop(1, anchor, step, (p.Named(91, "x"), p.Named(92, "y"))))
     assert [note.code for note in flow.breaks] == ["unresolved"]
     assert [column.name for column in flow.columns] == ["x", "y"]
+
+
+def test_a_long_loop_of_checkpoints_is_walked_once_a_round():
+    """Written out, the plan would be of 2**1000 operators."""
+    outputs = p.outputs_of(T)
+    node = p.Filter(T, p.Apply(">", (B, p.CONSTANT)))
+    for number in range(1000):
+        kept = p.Renamed(p.Checkpoint(number, node, outputs), outputs)
+        others = tuple(p.Named(each.id + 50, each.name) for each in outputs)
+        met = p.Join(kept, p.Renamed(kept, others), p.Apply("=", (A, p.Attribute(50))))
+        node = p.Project(met, tuple(p.Output(each.id, each.name, p.Attribute(each.id)) for each in outputs))
+    flow = flow_of(node)
+    assert columns(flow)["a"] == ["t.a identity"]
+    assert rows(flow) == ["t.a join", "t.b filter"]
