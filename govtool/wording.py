@@ -1,8 +1,9 @@
-"""Numbers as people read them: counts with their noun, shares in percent; text that is safe to print."""
+"""Numbers and names as people read them: counts with their noun, shares in percent; text that is safe to print."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: terminal escapes start here
@@ -17,6 +18,12 @@ _NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 def count(number: int, singular: str, plural: str | None = None) -> str:
     """``1 column``, ``2 columns``, ``1,234 columns``."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def few(names: Sequence[str], shown: int = 3) -> str:
+    """The first of several names, and how many more there are: ``a, b, c and 4 more``."""
+    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
 
 
 def percent(part: int, whole: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from govtool.answers.answer import Cell, GraphAnswer
 from govtool.answers.diagnostics import diagnostic_object
 from govtool.answers.evidence import runs_words, step_object, users_of
-from govtool.query.selection.select import few
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,8 @@ from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.query.changes.change import followed
 from govtool.query.evidence import Evidence, WayStep, evidences, parallel, step
-from govtool.query.selection.select import Subject, few, nothing_selected, select
+from govtool.query.selection.select import Subject, nothing_selected, select
+from govtool.wording import few
 
 EFFORT = 50_000
 """Partial ways that are looked at before the search stops and says that there may be more."""

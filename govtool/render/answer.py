@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import sentence
 from govtool.render.layout.text import short, when
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.answers.version import GraphVersion
@@ -48,8 +49,7 @@ def already(unchanged: Iterable[str], type_: str) -> str:
     names = list(unchanged)
     if not names:
         return ""
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"no change: {listed} {'is' if len(names) == 1 else 'are'} {type_} already"
+    return f"no change: {few(names)} {'is' if len(names) == 1 else 'are'} {type_} already"
 
 
 def tally(counts: Mapping[str, int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.names import split_name
@@ -10,6 +10,7 @@ from govtool.render.answer import closing, heading, tally, unclear
 from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
 from govtool.render.layout.table import Table, TableColumn
 from govtool.render.layout.text import count
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.answers.erase import ErasePlanAnswer
@@ -65,8 +66,8 @@ def _table(answer: ErasePlanAnswer) -> Table:
                 str(t.order) if t.order else "",
                 t.action,
                 t.dataset,
-                _few(t.keys),
-                _few(t.classes),
+                few(t.keys, _SHOWN),
+                few(t.classes, _SHOWN),
                 t.retention or "",
                 _why(t),
             )
@@ -80,15 +81,10 @@ def _table(answer: ErasePlanAnswer) -> Table:
     )
 
 
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
 def _why(task: Task) -> str:
     passed = sorted({p for held in task.columns for p in held.passed})
     lowered = all(held.passed for held in task.columns) and passed
     words = [task.why, f"only through {', '.join(passed)}" if lowered else ""]
     if task.action == "search" and task.columns:
-        words.append(f"no key among {_few([split_name(h.column)[-1] for h in task.columns])}")
+        words.append(f"no key among {few([split_name(h.column)[-1] for h in task.columns], _SHOWN)}")
     return "; ".join(word for word in words if word)

@@ -10,13 +10,13 @@ from govtool.answers.affected_rows import NOT_RECORDED
 from govtool.answers.impact import verdict_of
 from govtool.model.derivation import ROWS
 from govtool.names import join_name, split_name
-from govtool.query.selection.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.layout.rows import ROW_FORMATS, cells, data_lines
 from govtool.render.layout.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.layout.text import Prose, count, printable
 from govtool.render.layout.tree import TreeNode, tree_lines
 from govtool.render.pictures.answers import MOST_EDGES, PICTURES, fenced, impact_drawing, picture
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.answers.affected_rows import AffectedDataset, AffectedRows

@@ -13,6 +13,7 @@ from govtool.query.runs.offsets import extent_text
 from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
 from govtool.render.layout.text import count, when
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.answers.run_diff import RunDiffAnswer
@@ -236,7 +237,7 @@ def _version_sentence(answer: ProvenanceAnswer) -> str:
 
 def _some(lost: Sequence[tuple[str, str]]) -> str:
     names = sorted({dataset for dataset, _ in lost})
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return few(names)
 
 
 # ---- two runs ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
 from govtool.render.layout.text import count, short
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.answers.verify import TableFiles, VerifyAnswer
@@ -74,8 +75,7 @@ def _files(files: TableFiles) -> str:
     parts = [f"{count(files.checked, 'file')} compared"]
     for what, paths in (("missing", files.missing), ("of another size", files.resized)):
         if paths:
-            more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-            parts.append(f"{what}: {', '.join(paths[:_NAMED])}{more}")
+            parts.append(f"{what}: {few(paths, _NAMED)}")
     return " · ".join(parts)
 
 

@@ -11,6 +11,7 @@ from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.layout.rows import ROW_FORMATS, laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
 from govtool.render.layout.text import count, printable, size
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.app.versions.ancestors import UnknownAncestor
@@ -77,8 +78,7 @@ def render_fsck(
 
 
 def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"{count(len(names), 'run')}: {', '.join(map(printable, names[:_SHOWN]))}{more}"
+    return f"{count(len(names), 'run')}: {few([*map(printable, names)], _SHOWN)}"
 
 
 def _unknown_remark(unknown: UnknownAncestor) -> Mapping[str, object]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from govtool.model.derivation import ROWS
 from govtool.names import split_name
-from govtool.query.selection.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.layout.rows import ROW_FORMATS, laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
 from govtool.render.layout.text import count
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.answers.whatif import WhatIfAnswer
@@ -90,12 +90,6 @@ def _whole_name(rows: Affected, columns: Sequence[Affected]) -> str:
     return f"{rows.column} ({count(len(columns), 'column')}{': ' if names else ''}{names}{more})"
 
 
-def _names(names: Sequence[str]) -> str:
-    """The first ten names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
 def _via(entry: Affected) -> str:
     """The way, and what an entry survives on: ``union all, survives on crm.more``."""
     parts = [way(entry.via), f"survives on {', '.join(entry.survives)}" if entry.survives else ""]
@@ -138,7 +132,9 @@ def _table(answer: WhatIfAnswer) -> Table:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
     sentences = [closing(version, *parts)]
     named = (("datasets", result.datasets), ("jobs", result.jobs), ("reports", result.reports))
-    sentences += [f"{noun}: {_names(names)}" for noun, names in (*named, ("no longer used", result.unused)) if names]
+    sentences += [
+        f"{noun}: {few(names, _NAMED)}" for noun, names in (*named, ("no longer used", result.unused)) if names
+    ]
     if effect is not None and effect.ended:
         ended = count(len(effect.ended), "finding")
         sentences.append(f"policies: {ended} would end ({', '.join(effect.rules)}), {effect.left:,} would stay")

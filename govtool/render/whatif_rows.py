@@ -9,6 +9,7 @@ from govtool.errors import EvidenceError
 from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.layout.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.layout.text import count
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.answers.whatif_rows import WhatIfRowsAnswer
@@ -66,8 +67,7 @@ def _table(answer: WhatIfRowsAnswer, limit: int) -> Table:
 
 
 def _heading(tokens: Sequence[str]) -> str:
-    more = f" and {len(tokens) - 3:,} more" if len(tokens) > 3 else ""
-    return f"without {', '.join(tokens[:3])}{more}"
+    return f"without {few(tokens)}"
 
 
 def _cell(cell: Any) -> str:

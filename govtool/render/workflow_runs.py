@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
 from govtool.render.layout.table import Table, TableColumn
 from govtool.render.layout.text import count, printable, when
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.answers.workflow_runs import WorkflowRunAnswer, WorkflowRunsAnswer
@@ -46,8 +47,9 @@ def render_workflow_runs(form: str, answer: WorkflowRunsAnswer) -> Table | Itera
 def _forgotten(answer: WorkflowRunsAnswer) -> str:
     """A line that names the shown runs whose private values were removed."""
     names = [printable(run.id) for run in answer.runs if run.id in answer.forgotten]
-    few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW:,} more" if len(names) > _FEW else "")
-    return f"\nprivate values removed by store forget, so that rows cannot be traced: {few}" if names else ""
+    return (
+        f"\nprivate values removed by store forget, so that rows cannot be traced: {few(names, _FEW)}" if names else ""
+    )
 
 
 def render_workflow_run(form: str, answer: WorkflowRunAnswer) -> Table | Iterable[str]:

@@ -15,9 +15,7 @@ from govtool.config import Config
 from govtool.config_sources import KINDS, PATHS, SourceSettings
 from govtool.errors import UsageError
 from govtool.redaction import clean_location
-
-_SHOWN = 3
-"""Places that a message names."""
+from govtool.wording import few
 
 
 def outside_sources(config: Config) -> tuple[str, ...]:
@@ -56,9 +54,8 @@ def require_schema_trust(config: Config, environ: Mapping[str, str] = os.environ
 
 
 def _refused(places: Sequence[str], config: Config, command: str) -> UsageError:
-    shown = ", ".join(places[:_SHOWN]) + (f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else "")
     return UsageError(
-        f"{config.file} names {'a source' if len(places) == 1 else 'sources'} outside of its folder: {shown}",
+        f"{config.file} names {'a source' if len(places) == 1 else 'sources'} outside of its folder: {few(places)}",
         code="usage.untrusted-source",
         location=str(config.file),
         hint=f"if you trust it: govtool trust, once; or name it yourself: {command}",

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import FormatError, IntegrityError
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.store import FragmentRef, Reader
-
-_SHOWN = 3
-"""Runs that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,7 @@ class DamagedFragment:
             runs: Those that it may hold.
         """
         names = list(dict.fromkeys(runs))
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        whose = ", ".join(names[:_SHOWN]) + more if names else f"runs of {self.ref.source}"
+        whose = few(names) if names else f"runs of {self.ref.source}"
         return IntegrityError(
             f"{self.ref.table} of {whose} cannot be read: {self.why}",
             code="store.corrupt-fragment",

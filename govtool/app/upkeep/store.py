@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from govtool.app.project.project import existing_branch
 from govtool.app.project.user import user_name
 from govtool.errors import IntegrityError, StoreError, UnknownNameError
+from govtool.wording import few
 
 if TYPE_CHECKING:
     from govtool.store import Commit, CommitResult, FragmentRef, Reader, Store
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from govtool.store.upkeep.gc import Collection
 
 Progress = Callable[[int, int], None]
-_SHOWN = 3
-"""Runs that a message names."""
 
 
 def compact(store: Store, branch: str | None, author: str | None) -> CommitResult:
@@ -86,7 +85,7 @@ def _record_problems(store: Store) -> Iterator[Problem]:
         return
     for name, why in sorted(found.damaged.items()):
         ref, runs = found.refs[name], found.runs_of(name)
-        whose = _listed(runs) or "runs that are not known"
+        whose = few(runs) or "runs that are not known"
         yield Problem(
             "store.corrupt-fragment", ref.key, f"{ref.table} of {ref.source}, of {whose}: {why}", _remedy(ref, runs)
         )
@@ -96,10 +95,6 @@ def _record_problems(store: Store) -> Iterator[Problem]:
             "store.corrupt-fragment", ref.key, f"{ref.table} of {ref.source}, of {run.run}: {why}",
             f"run the program again with --records, or remove its source: govtool store forget --source '{ref.source}'",
         )  # fmt: skip
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _remedy(ref: FragmentRef, runs: Sequence[str]) -> str:

@@ -32,7 +32,8 @@ from govtool.query.changes.impact_entries import EntryWriter, Impacted, ImpactLi
 from govtool.query.changes.positions import Positions
 from govtool.query.changes.subjects import SubjectPart, reached_subjects, read_subjects, with_subjects
 from govtool.query.changes.types import not_compared, retype_action, same_type
-from govtool.query.selection.select import Subject, few, nothing_selected, select
+from govtool.query.selection.select import Subject, nothing_selected, select
+from govtool.wording import few
 
 
 @dataclass(frozen=True, slots=True)

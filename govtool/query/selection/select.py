@@ -39,11 +39,6 @@ class Subject:
         return self.node is None
 
 
-def few(names: Sequence[str]) -> str:
-    """The first three of several names, and how many more there are."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
 _STARS_IN_PART = re.compile(r"[^.,\s*][*]{2,}|(?<![*])[*]{2,}+[^.,\s*]")
 _STARS_FIRST = re.compile(r"(?:\*\.)+(?=[^.*,\s])")
 

@@ -21,6 +21,7 @@ from govtool.records.plan.nodes import Definition, Relation
 from govtool.records.plan.sql_scope import Scope
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import Type
+from govtool.wording import few
 
 # These only say whether the tokens are to be looked at: behind a comment there may be anything.
 _STRAY_COMMA = re.compile(r"(?:,|\(|\bselect\b)\s*+(?:,|--|/\*)|,\s*+(?:[);]|\bfrom\b|\Z)", re.IGNORECASE)
@@ -283,13 +284,12 @@ class Context:
         known = list(dict.fromkeys(names))
         by_lower = {each.lower(): each for each in known}
         near = tuple(by_lower[each] for each in difflib.get_close_matches(name.lower(), by_lower, n=3))
-        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         return UnknownNameError(
             f"unknown {kind} '{name}'",
             code=f"usage.unknown-{kind}",
             nearest=near,
             location=self.position(at),
-            hint=f"one of {', '.join(known[:_LISTED])}{more}" if known and not near else None,
+            hint=f"one of {few(known, _LISTED)}" if known and not near else None,
         )
 
     def position(self, at: Any) -> str:
