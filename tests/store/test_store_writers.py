@@ -13,7 +13,9 @@ from depth import examples
 from store_doubles import Wrapped
 
 from bench import servers
+from govtool.errors import StoreError
 from govtool.store import Changes, Fragment, Store
+from govtool.store.writer import Writer
 
 COMMITS = examples(50)
 
@@ -52,6 +54,18 @@ def together(*actions):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def test_a_server_that_calls_every_slot_taken_is_named_soon(store):
+    class Refusing(Wrapped):
+        def create(self, key, data):
+            return not key.startswith("log/") and self.inner.create(key, data)
+
+    changes = Changes(("etl",), (Fragment("etl", "derivation", b"x", 1),))
+    refusing = Refusing(store.objects)
+    with pytest.raises(StoreError, match=r"40 times that log/main/000000000001.json exists, and has no such") as refused:
+        Writer(refusing, "main", sleep=lambda seconds: None).commit(changes, message="", author="", batch="", summary={})
+    assert refused.value.code == "store.no-conditional-put"
 
 
 def test_threads_with_the_same_batch_commit_it_once(store):
