@@ -63,8 +63,12 @@ def test_a_server_that_calls_every_slot_taken_is_named_soon(store):
 
     changes = Changes(("etl",), (Fragment("etl", "derivation", b"x", 1),))
     refusing = Refusing(store.objects)
-    with pytest.raises(StoreError, match=r"40 times that log/main/000000000001.json exists, and has no such") as refused:
-        Writer(refusing, "main", sleep=lambda seconds: None).commit(changes, message="", author="", batch="", summary={})
+    with pytest.raises(
+        StoreError, match=r"40 times that log/main/000000000001.json exists, and has no such"
+    ) as refused:
+        Writer(refusing, "main", sleep=lambda seconds: None).commit(
+            changes, message="", author="", batch="", summary={}
+        )
     assert refused.value.code == "store.no-conditional-put"
 
 
