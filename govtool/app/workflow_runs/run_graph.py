@@ -80,7 +80,7 @@ class StoredRunFiles:
         """See ``RunFiles``.
 
         Raises:
-            IntegrityError: It is not found, and may be in a damaged fragment.
+            IntegrityError: It is not in the store, or may be in a damaged fragment.
         """
         from govtool.app.datasets.places import path_id
         from govtool.app.records.forgotten import naming_the_commit
@@ -93,8 +93,11 @@ class StoredRunFiles:
         values = self._tables.private.get(record.run)
         if values is None:
             self._require_whole(PRIVATE_VALUES, record.run)
+        if not record.plan:
+            return None
         if record.plan not in self._tables.plans:
             self._require_whole(PLANS, record.run)
+            raise IntegrityError(f"the plan of {record.run} is not in the store", code="store.corrupt-fragment")
         body = self._tables.plans[record.plan].body
         text = values.values if values is not None else None
         with naming_the_commit(self._store, self._commit, record):
