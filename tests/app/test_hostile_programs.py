@@ -227,3 +227,13 @@ def test_a_row_beyond_the_end_of_a_parquet_file_is_refused(tmp_path):
         fits = KeptPositions(StoredPositions({**facts, "sources": sources}, (np.array([[0, 1 << 34]]),)))
         with pytest.raises(IntegrityError, match="do not fit their plan"):
             fits.require_fit(leaf)
+
+
+def test_a_result_that_no_written_line_has_is_said_to_be_incomplete(made):
+    """Positions name results by their text: of a mangled one, the line is not found again."""
+    positions = (PAIRS[0], np.array([[5, 1], [text_id("('c', 1)"), 2]]))
+    graph = graph_with(made, encode_positions(StoredPositions(FACTS, positions)))
+    forward = graph.trace_forward(made[0].inputs[0][1], "value like '%a%'", run=RUN)
+    (answer,) = forward.outputs
+    assert (answer.count, answer.exactness) == (0, "incomplete")
+    assert answer.why == "1 of these records are no line of the written files"

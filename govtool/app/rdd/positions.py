@@ -231,12 +231,19 @@ class KeptRecords:
         if self.opened.refused:
             grade, why = "incomplete", "input files are gone or have changed"
         name = "output" if place.node == RESULT else self.opened.place_name(place.node)
-        return StepAnswer(name, grade, why, self._count(place))
+        numbers = self._found(place)
+        if lost := len(place.ids) - len(set(numbers)) if place.node == RESULT else 0:
+            grade, why = "incomplete", f"{lost:,} of these records are no line of the written files"
+        return StepAnswer(name, grade, why, len(numbers))
 
     def _count(self, place: KeptPlace) -> int:
+        return len(self._found(place))
+
+    def _found(self, place: KeptPlace) -> list[int] | Ids:
+        """Positions of records that are there: of a result as often as a written line has it."""
         if place.node == RESULT and self.opened.output is not None:
-            return sum(1 for _ in self._lines(place))
-        return len(self._there(place))
+            return [number for number, *_ in self._lines(place)]
+        return self._there(place)
 
     def _there(self, place: KeptPlace) -> Ids:
         """Positions without those in files that are refused."""
