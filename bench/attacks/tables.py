@@ -12,6 +12,7 @@ import random
 import shutil
 import sys
 import tempfile
+import traceback
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -213,6 +214,8 @@ def _said(asks: Asks, tables: list[Table]) -> dict[str, Any]:
             found[name] = error
         except Exception as error:
             found[name] = f"{type(error).__name__} without a code"
+            if "GOVTOOL_ATTACKED_RUN" in os.environ:  # by hand: where it was
+                traceback.print_exc()
     found["fsck"] = len(check(store, anchor=None, contents=True, progress=lambda *_: None).problems)
     return found
 
@@ -229,7 +232,17 @@ def _judged(sound: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
         if isinstance(answer, str):
             yield f"{name}: {answer}"
         elif isinstance(answer, dict) and answer != sound[name] and not _says_more(sound[name], answer):
-            yield f"{name}: another answer" + (", and fsck finds it" if found["fsck"] else "")
+            less = set(_texts(answer)) < set(_texts(sound[name]))
+            yield f"{'less' if less else 'another answer'}{', found by fsck' if found['fsck'] else ''}"
+
+
+def _texts(answer: Any) -> Iterator[str]:
+    """All texts in an answer."""
+    if isinstance(answer, dict | list | tuple):
+        for each in answer.values() if isinstance(answer, dict) else answer:
+            yield from _texts(each)
+    elif isinstance(answer, str):
+        yield answer
 
 
 def _says_more(sound: Any, answer: Any) -> bool:

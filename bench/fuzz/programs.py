@@ -124,14 +124,14 @@ def _store(texts: dict[str, str]) -> Store:
     from govtool.model.records import (
         PLANS,
         PRIVATE_VALUES,
-        RECORDRUNS,
+        RECORD_RUNS,
         PrivateValues,
         StoredPlan,
         encode_plan,
         encode_private,
         encode_record_runs,
     )
-    from govtool.model.workflow_run import WORKFLOWRUNS
+    from govtool.model.workflow_run import WORKFLOW_RUNS
     from govtool.store import Changes, Fragment, Store
 
     run, _, _ = _program()
@@ -141,10 +141,10 @@ def _store(texts: dict[str, str]) -> Store:
     run = replace(run, positions=hashlib.sha256(positions).hexdigest())
     tables = {
         PLANS: encode_plan(plan),
-        RECORDRUNS: encode_record_runs([run]),
+        RECORD_RUNS: encode_record_runs([run]),
         PRIVATE_VALUES: encode_private([PrivateValues(RUN, texts["values"])]),
         PRIVATE_POSITIONS: positions,
-        WORKFLOWRUNS: _workflow_fragment(texts["workflow"]),
+        WORKFLOW_RUNS: _workflow_fragment(texts["workflow"]),
     }
     seal = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()
     store = Store.init(f"memory://fuzz-{seal}")
