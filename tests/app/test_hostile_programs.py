@@ -240,3 +240,12 @@ def test_a_result_that_no_written_line_has_is_said_to_be_incomplete(made):
     (answer,) = forward.outputs
     assert (answer.count, answer.exactness) == (0, "incomplete")
     assert answer.why == "1 of these records are no line of the written files"
+
+
+def test_a_record_between_that_has_no_positions_makes_a_trace_incomplete(made):
+    """The first result came from a record that the operator before it does not know."""
+    first = text_id("('a', 2)")
+    graph = graph_with(made, encode_positions(StoredPositions(FACTS, (PAIRS[0], np.array([[first, 7]])))))
+    (answer,) = graph.trace_back(made[0].output, "value like '%a%'", run=RUN).trace.inputs
+    assert (answer.count, answer.exactness) == (0, "incomplete")
+    assert "no positions" in answer.why
