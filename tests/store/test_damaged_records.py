@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -37,6 +38,11 @@ FACTS = {"tables": [[-1, 0, "exact", ""]], "coarse": [], "texts": []}
 
 def application(number):
     """The fragments of one application with one run, by table."""
+    return dict(encoded(number))
+
+
+@cache
+def encoded(number):
     run = f"app-{number}/0"
     parts = taken_apart(Plan(LocalRows(0, (), ((f"secret of {run}",),)), Session(f"{number}", True, "UTC")))
     body = parts.body.replace('"session"', f'"x{number}":0,"session"')
