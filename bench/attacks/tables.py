@@ -25,6 +25,11 @@ from bench.attacks.rows import Row, shown
 TRIES = {"workflow_runs": 300, "record_runs": 150, "private_values": 100, "plans": 150}
 """How many changes of a table are tried."""
 POSITIONS = 400
+_GONE = object()
+_NO_ROWS = frozenset(
+    {"ended", "error", "mode", "program", "source", "relations.format", "relations.schema", "files.numbers"}
+)
+"""Fields of a run's text that decide about no row, and those that are compared with the files."""
 _GOOD = "refused with a code, or what is not known is said; no crash"
 _FACTS = b"govtool.positions.facts"
 _CHILD = """
@@ -258,12 +263,80 @@ def tables() -> Iterator[Row]:
     try:
         store = Store.open(str(made_run(folder)))
         sound = [Table(ref.source, ref.table, store.read(ref)) for ref in store.fragments(store.head())]
+        yield _run_text(sound)
         with mock.patch.dict(sys.modules, {"pyspark.sql": None}):  # a JVM would take all of the time
             for name, tries in TRIES.items():
                 yield _row(folder, sound, name, tries)
     finally:
         if "GOVTOOL_ATTACKED_RUN" not in os.environ:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run_text(sound: list[Table]) -> Row:
+    """Every value of the text of a workflow's run: gone, mangled, or another one that stands in it."""
+    from govtool.app.workflow_runs.record_checks import require_sound, require_written
+    from govtool.errors import GovtoolError
+    from govtool.model.parquet import read_parquet, write_parquet
+    from govtool.model.records import decode_record_runs
+    from govtool.model.workflow_run import decode_workflow_runs
+
+    (data,) = (each.data for each in sound if each.table == "workflow_runs")
+    writes = [run for each in sound if each.table == "record_runs" for run in decode_record_runs(each.data)]
+    table = read_parquet(data)
+    (row,) = table.to_pylist()
+    count, outcome = 0, Counter[str]()
+    for body, field in _all_changes(row["body"]):
+        count += 1
+        spoilt = table.from_pylist([row | {"body": body}], schema=table.schema)
+        try:
+            (run,) = decode_workflow_runs(write_parquet(spoilt))
+            require_sound(run)
+            require_written(run, writes)
+        except GovtoolError:
+            continue
+        except Exception as error:
+            outcome[f"{type(error).__name__} without a code"] += 1
+            continue
+        if field not in _NO_ROWS | _OF_FILES:
+            outcome[f"{field} passed"] += 1
+    good = "refused as damaged, but for times, the mode, program and message of the run, and types and times of files"
+    return Row(
+        "tables",
+        "every value of the text of a workflow's run gone, mangled or another one",
+        count,
+        shown(outcome, good),
+    )
+
+
+def _all_changes(text: str) -> Iterator[tuple[str, str]]:
+    """Texts of which one value is changed, each once, and the field."""
+    sound = json.loads(text)
+    places = list(_leaves(sound))
+    texts = {value for place in places if isinstance(value := _at(sound, place), str)}
+    for place in places:
+        value = _at(sound, place)
+        others: list[Any] = [_GONE]
+        if isinstance(value, str):
+            others += [f"{value}x", *sorted(texts - {value})]
+        elif isinstance(value, list):
+            others += [value[:-1], value[1:], [*value, *value[-1:]], []]
+        elif isinstance(value, int):
+            others += [value + 1, value - 1, 0, 1 << 40]
+        for other in others:
+            body = json.loads(text)
+            holder = _at(body, place[:-1])
+            if other is _GONE:
+                del holder[place[-1]]
+            else:
+                holder[place[-1]] = other
+            if body != sound and len(body.get("relations", ())) <= len(sound["relations"]):  # one listed twice is one
+                yield json.dumps(body, sort_keys=True, separators=(",", ":")), _field(place)
+
+
+def _field(place: tuple[Any, ...]) -> str:
+    """The name of a field, without the numbers of its place."""
+    names = ".".join(str(each) for each in place if isinstance(each, str))
+    return "files.numbers" if names == "relations.files" and len(place) == 5 else names
 
 
 def _row(folder: Path, sound: list[Table], name: str, tries: int) -> Row:

@@ -170,7 +170,7 @@ def _state(run: WorkflowRun, whole: Sequence[ModuleInvocation]) -> Iterator[str]
     for each in whole:
         for name, slot, _ in (*each.state, *each.new_state):
             known_slot = slots.setdefault(each.node, {}).setdefault(name, slot)
-            if slot != known_slot or slot not in (name, f"{each.module}.{name}"):
+            if slot != known_slot or "." in name or slot not in (name, f"{each.module}.{name}"):
                 yield f"the state {name[:_SHOWN]} of {each.node} is {slot[:_SHOWN]}"
     known: dict[str, str] = {}
     for each in whole:
@@ -181,10 +181,21 @@ def _state(run: WorkflowRun, whole: Sequence[ModuleInvocation]) -> Iterator[str]
         known.update((slot, path) for _, slot, path in each.new_state)
 
 
+def _repeated(run: WorkflowRun, whole: Sequence[ModuleInvocation]) -> Iterator[str]:
+    """Nothing is listed twice."""
+    if len(set(run.applications)) < len(run.applications) or len(set(run.edges)) < len(run.edges):
+        yield "an application or an edge is there twice"
+    for each in whole:
+        for names in (each.inputs, each.state, each.new_state, each.outputs):
+            if len({name for name, *_ in names}) < len(names):
+                yield f"{each.node} has a relation twice"
+
+
 _CHECKS: tuple[Callable[[WorkflowRun, Sequence[ModuleInvocation]], Iterator[str]], ...] = (
     _names,
     _executions,
     _invocations,
     _edges,
     _state,
+    _repeated,
 )

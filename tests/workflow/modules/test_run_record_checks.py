@@ -132,6 +132,8 @@ def value_at(value, place):
         (("invocations", 3, "number"), lambda number: 1),
         (("whole",), lambda number: 1),
         (("edges",), lambda names: []),
+        (("edges",), lambda names: names * 2),
+        (("invocations", 2, "state"), lambda names: names * 2),
         (("applications",), lambda names: []),
         (("relations",), lambda every: every[1:]),
         (("relations", 0, "format"), lambda text: "orc"),
