@@ -26,10 +26,10 @@ TRIES = {"workflow_runs": 300, "record_runs": 150, "private_values": 100, "plans
 """How many changes of a table are tried."""
 POSITIONS = 400
 _GONE = object()
-_NO_ROWS = frozenset(
-    {"ended", "error", "mode", "program", "source", "relations.format", "relations.schema", "files.numbers"}
-)
-"""Fields of a run's text that decide about no row, and those that are compared with the files."""
+_NO_ROWS = frozenset({"ended", "error", "mode", "program", "source"})
+"""Fields of a run's text that decide about no row."""
+_OF_FILES = frozenset({"relations.format", "relations.schema", "files.numbers"})
+"""Fields that are compared with the files when these are read."""
 _GOOD = "refused with a code, or what is not known is said; no crash"
 _FACTS = b"govtool.positions.facts"
 _CHILD = """
@@ -299,7 +299,7 @@ def _run_text(sound: list[Table]) -> Row:
             continue
         if field not in _NO_ROWS | _OF_FILES:
             outcome[f"{field} passed"] += 1
-    good = "refused as damaged, but for times, the mode, program and message of the run, and types and times of files"
+    good = "refused as damaged, but for times, mode, program and message of the run, and types and times of files"
     return Row(
         "tables",
         "every value of the text of a workflow's run gone, mangled or another one",
