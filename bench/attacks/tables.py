@@ -251,8 +251,10 @@ def _texts(answer: Any) -> Iterator[str]:
 
 
 def _says_more(sound: Any, answer: Any) -> bool:
+    """Return whether an answer has a reason that the sound one has not, or more of what is not known."""
+    reasons = {text for text in _texts(answer) if " " in text} - set(_texts(sound))
     texts = [json.dumps(each, default=str) for each in (sound, answer)]
-    return any(texts[1].count(mark) > texts[0].count(mark) for mark in _MARKS)
+    return bool(reasons) or any(texts[1].count(mark) > texts[0].count(mark) for mark in _MARKS)
 
 
 def tables() -> Iterator[Row]:
