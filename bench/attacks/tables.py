@@ -264,7 +264,7 @@ def tables() -> Iterator[Row]:
     folder = Path(os.environ.get("GOVTOOL_ATTACKED_RUN") or tempfile.mkdtemp(prefix="attacks-"))
     try:
         store = Store.open(str(made_run(folder)))
-        sound = [Table(ref.source, ref.table, store.read(ref)) for ref in store.fragments(store.head())]
+        sound = [Table(ref.source, ref.table, store.read(ref)) for ref in store.fragments(store.resolve("HEAD"))]
         yield _run_text(sound)
         with mock.patch.dict(sys.modules, {"pyspark.sql": None}):  # a JVM would take all of the time
             for name, tries in TRIES.items():

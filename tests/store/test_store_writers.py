@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import multiprocessing
+import os
 import threading
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from depth import examples
-from store_doubles import Wrapped
+from store_doubles import Wrapped, write_many
 
 from bench import servers
 from govtool.errors import StoreError
@@ -19,28 +18,21 @@ from govtool.store.writer import Writer
 
 COMMITS = examples(50)
 
-CODE = """
-import sys
-sys.path.insert(0, {root!r})
-from govtool.store import Changes, Fragment, Store
-store = Store.open({uri!r})
-for n in range({commits}):
-    fragment = Fragment("job{who}", "derivation", b"{who} %d" % n, 1)
-    result = store.commit(Changes(add=(fragment,)), message="m", author="{who}", batch=f"{who}-{{n}}")
-    assert result.created
-"""
-
 
 @pytest.mark.parametrize("backend", ["local", "server"])
 def test_eight_processes_at_once(make_uri, backend):
     uri = make_uri(backend if backend == "local" else "seaweedfs" if servers.weed() else "moto")
     store = Store.init(uri)
-    root = str(Path(__file__).parents[2])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["store_doubles", "govtool.store.backends.location"])
     processes = [
-        subprocess.Popen([sys.executable, "-c", CODE.format(root=root, uri=uri, commits=COMMITS, who=who)])
-        for who in range(8)
+        context.Process(target=write_many, args=(uri, str(who), COMMITS, dict(os.environ))) for who in range(8)
     ]
-    assert [process.wait(timeout=300) for process in processes] == [0] * 8
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=300)
+    assert [process.exitcode for process in processes] == [0] * 8
     commits = list(store.log())
     assert len(commits) == 8 * COMMITS
     assert len({commit.batch for commit in commits}) == 8 * COMMITS
