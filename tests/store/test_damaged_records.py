@@ -26,6 +26,7 @@ from govtool.model.records import (
     encode_private,
     encode_record_runs,
 )
+from govtool.records.plan.codec import dumps
 from govtool.records.plan.nodes import File, LocalRows, Plan, Relation, Session
 from govtool.records.plan.types import Struct
 from govtool.records.split_plans import relation_text, taken_apart
@@ -239,3 +240,16 @@ def test_files_lie_where_the_dataset_is_that_they_are_of(output, place, is_found
     add = [Fragment("job", name, content, 1) for name, content in parts.items()]
     store.commit(Changes(("job",), tuple(add)), message="m", author="ann", batch="b")
     assert any("does not lie in" in each.message for each in problems(store)) is is_found
+
+
+@pytest.mark.parametrize(("name", "is_found"), [("data/in", False), ("file:///d/in", False), ("7", True), ("", True)])
+def test_an_input_is_called_as_the_path_that_was_read(name, is_found):
+    parts = application(1)
+    (record,) = decode_record_runs(parts[RECORD_RUNS])
+    leaf = Relation(0, "file:/d/in", "parquet", (), (), Struct(()))
+    listings = dumps(Plan(leaf, Session("1", True, "UTC")))
+    parts[RECORD_RUNS] = encode_record_runs([replace(record, inputs=((0, name),), listings=listings)])
+    store = Store.init("memory://")
+    add = [Fragment("job", table, content, 1) for table, content in parts.items()]
+    store.commit(Changes(("job",), tuple(add)), message="m", author="ann", batch="b")
+    assert any("is called" in each.message for each in problems(store)) is is_found

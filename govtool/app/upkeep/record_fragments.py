@@ -273,6 +273,7 @@ def _require_places(run: RecordRun) -> None:
     from govtool.app.records.tables import listed_inputs
     from govtool.records.split_plans import relation_of
 
+    _require_names(run)
     made = relation_of(run.written, run.output)
     for leaf in (*(() if run.program else listed_inputs(run)), *(() if made is None else (made,))):
         place = _place_of(leaf.dataset)
@@ -283,6 +284,28 @@ def _require_places(run: RecordRun) -> None:
                 f"{lost[0]} does not lie in {leaf.dataset}, of which it is said to be a file",
                 code="store.corrupt-fragment",
             )
+
+
+def _require_names(run: RecordRun) -> None:
+    """Refuse inputs that are called otherwise than the paths that were read.
+
+    Raises:
+        IntegrityError: ``store.corrupt-fragment``.
+    """
+    from govtool.records.execute.inputs import relations
+    from govtool.records.plan import codec
+
+    names = dict(run.inputs)
+    for leaf in () if run.program else relations(codec.loads(run.listings).root):
+        is_path = "/" in leaf.dataset and not set(leaf.dataset) & set(",*?[{") and leaf.format in _PLAIN
+        if is_path and not leaf.options and _last_part(names.get(leaf.leaf, "")) != _last_part(leaf.dataset):
+            raise IntegrityError(
+                f"its input {leaf.dataset} is called {names.get(leaf.leaf, '')!r}", code="store.corrupt-fragment"
+            )
+
+
+def _last_part(path: str) -> str:
+    return unquote(path).rstrip("/").rpartition("/")[2]
 
 
 def _place_of(uri: str) -> str | None:
