@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
-from bench.attacks import commits, damage, figures, kills, lengths, servers
+from bench.attacks import commits, damage, figures, kills, lengths, servers, tables
 from bench.attacks.rows import Row, merge
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -24,6 +24,8 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "requests": figures.requests,
     "fuzz": figures.fuzz,
     "lengths": lengths.lengths,
+    "tables": tables.tables,
+    "rdd positions": tables.positions,
 }
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from govtool.model.workflow_run import WorkflowRun
     from govtool.store import Store
 
-_RUN = "app-1/rdd-1"
+RUN = "app-1/rdd-1"
+"""The run of the program."""
 _PARTS = ("log", "values", "listings", "written", "facts", "workflow")
 """What is spoiled: the operators, the driver's values, the files read and written, the positions, a workflow's run."""
 _FACTS = json.dumps(
@@ -76,7 +77,7 @@ def _program() -> tuple[RecordRun, StoredPlan, PrivateValues]:
     ]
     log = {"schema": "rdd-log/1", "nodes": nodes, "outputs": {"": 3}, "result": ["collect", 2, None]}
     line = {"log": log, "written": {str(written): identity(written)}}
-    return stored_program(_RUN, line, written.parent.as_uri())
+    return stored_program(RUN, line, written.parent.as_uri())
 
 
 @lru_cache(maxsize=1)
@@ -141,7 +142,7 @@ def _store(texts: dict[str, str]) -> Store:
     tables = {
         PLANS: encode_plan(plan),
         RECORD_RUNS: encode_record_runs([run]),
-        PRIVATE_VALUES: encode_private([PrivateValues(_RUN, texts["values"])]),
+        PRIVATE_VALUES: encode_private([PrivateValues(RUN, texts["values"])]),
         PRIVATE_POSITIONS: positions,
         WORKFLOW_RUNS: _workflow_fragment(texts["workflow"]),
     }
@@ -178,6 +179,37 @@ def _workflow_fragment(body: str) -> bytes:
     return write_parquet(changed)
 
 
+def positions_fragment() -> bytes:
+    """The sound positions of the program."""
+    return _positions(_FACTS)
+
+
+def output() -> str:
+    """What the program wrote."""
+    return _program()[0].output
+
+
+def source() -> str:
+    """What it read."""
+    return _program()[0].inputs[0][1]
+
+
+def tables(positions: bytes) -> list[tuple[str, str, bytes]]:
+    """Sources, names and contents of the tables of the program alone, with positions."""
+    from govtool.model.positions import PRIVATE_POSITIONS
+    from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS, encode_plan, encode_private
+    from govtool.model.records import encode_record_runs as encode_runs
+
+    run, plan, private = _program()
+    run = replace(run, positions=hashlib.sha256(positions).hexdigest())
+    return [
+        ("job", PLANS, encode_plan(plan)),
+        ("job", RECORD_RUNS, encode_runs([run])),
+        ("job", PRIVATE_VALUES, encode_private([private])),
+        ("job", PRIVATE_POSITIONS, positions),
+    ]
+
+
 def _ask(store: Store) -> None:
     from govtool.api.graph import Graph
     from govtool.app.upkeep.store import check
@@ -188,11 +220,11 @@ def _ask(store: Store) -> None:
     graph, source = Graph(store, store.resolve("HEAD")), run.inputs[0][1]
     asks: tuple[Callable[[], object], ...] = (
         lambda: check(store, anchor=None, contents=True, progress=lambda *_: None),
-        lambda: graph.trace_back(run.output, "value like '%a%'", run=_RUN, all_runs=True).to_dict(),
-        lambda: graph.trace_back(run.output, "value like '%a%'", run=_RUN, verify=True).to_dict(),
-        lambda: graph.trace_forward(source, "value = 'a'", run=_RUN).to_dict(),
-        lambda: graph.records(run=_RUN).go_back_all().ids(),
-        lambda: graph.replay(_RUN, without=[source], where=["value = 'a'"]).to_dict(),
+        lambda: graph.trace_back(run.output, "value like '%a%'", run=RUN, all_runs=True).to_dict(),
+        lambda: graph.trace_back(run.output, "value like '%a%'", run=RUN, verify=True).to_dict(),
+        lambda: graph.trace_forward(source, "value = 'a'", run=RUN).to_dict(),
+        lambda: graph.records(run=RUN).go_back_all().ids(),
+        lambda: graph.replay(RUN, without=[source], where=["value = 'a'"]).to_dict(),
         lambda: graph.erase_plan([f"{source}.value=a"], run="app-1").to_dict(),
         lambda: graph.workflow_runs().to_dict(),
         lambda: graph.workflow_run("w-1").to_dict(),

@@ -53,6 +53,7 @@ def require_facts(facts: Mapping[str, Any]) -> None:
     Raises:
         ValueError, KeyError, TypeError: They are something else, or a step leads back to where it came from.
     """
+    _require_lists(facts)
     tables = [_Table(*each) for each in facts["tables"]]
     coarse = [_Coarse(node, tuple(stops), reason) for node, stops, reason in facts["coarse"]]
     texts = [_Texts(node, tuple(_Text(*each) for each in own)) for node, own in facts["texts"]]
@@ -66,6 +67,15 @@ def require_facts(facts: Mapping[str, Any]) -> None:
     _require_order(
         [*((each.node, each.stop) for each in tables), *((c.node, stop) for c in coarse for stop in c.stops)]
     )
+
+
+def _require_lists(facts: Mapping[str, Any]) -> None:
+    """Refuse texts and objects in the place of lists: one without anything in it would pass for an empty list."""
+    lists = [facts[name] for name in ("tables", "coarse", "texts")]
+    lists += [facts.get(name, []) for name in ("labels", "sources")]
+    lists += [each[1] for name in ("coarse", "texts") for each in facts[name]]
+    if not all(isinstance(each, list | tuple) for each in lists):
+        raise ValueError("something else is in the place of a list")
 
 
 def _require_numbers(facts: Mapping[str, Any]) -> None:

@@ -162,10 +162,14 @@ def encode_workflow_run(run: WorkflowRun) -> bytes:
 
     from govtool.model.arrow_arrays import texts
 
-    row = {"id": run.id, "workflow": run.workflow, "status": run.status, "started": run.started, "body": run_text(run)}
+    row = _row(run)
     schema = pa.schema([(name, pa.string()) for name in row], metadata={_FORMAT_KEY: str(FORMAT).encode()})
-    arrays = [texts([value.encode("utf-8", "replace").decode()]) for value in row.values()]
-    return write_parquet(pa.Table.from_arrays(arrays, schema=schema))
+    return write_parquet(pa.Table.from_arrays([texts([value]) for value in row.values()], schema=schema))
+
+
+def _row(run: WorkflowRun) -> dict[str, str]:
+    row = {"id": run.id, "workflow": run.workflow, "status": run.status, "started": run.started, "body": run_text(run)}
+    return {name: value.encode("utf-8", "replace").decode() for name, value in row.items()}
 
 
 @refusing_damage("a fragment holds no runs of workflows")
@@ -173,10 +177,14 @@ def decode_workflow_runs(data: bytes) -> list[WorkflowRun]:
     """Read what ``encode_workflow_run`` wrote.
 
     Raises:
-        IntegrityError: It is something else, or of a newer format.
+        IntegrityError: It is something else, or of a newer format, or holds no run or several.
     """
     table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs of workflows have")
-    return [run_from(text) for text in table.column("body").to_pylist()]
+    (row,) = table.to_pylist()
+    run = run_from(row["body"])
+    if any(row[name] != value for name, value in _row(run).items() if name != "body"):  # older texts had fewer fields
+        raise ValueError("the columns of a run say otherwise than its text")
+    return [run]
 
 
 def sorted_runs(runs: Iterable[WorkflowRun]) -> list[WorkflowRun]:

@@ -49,6 +49,9 @@ TEXT_LIMIT = 8 * 1024
 _LONGEST_PAUSE = 0.25
 """Seconds. Somebody wins every round, so that long pauses would only leave slots unused."""
 _LOOK_AHEAD = 4
+_EMPTY = 40
+"""How often in a row a slot may be said to be taken and have nothing in it; with the pauses, at least some seconds.
+Servers may refuse both of two writers who meet; but one of them has the slot soon."""
 _SMALL = 4
 """A commit of more fragments than this looks first which of them are there already; fewer are a request or two."""
 
@@ -226,7 +229,7 @@ class Writer:
         written: set[str] = set()
         deadline = time.monotonic() + COMMIT_TIMEOUT
         pause = 0.01
-        losses = 0
+        losses = empty = 0
         while True:
             manifest = (base.manifest if base else Manifest()).apply(changes.retract, entries)
             # A commit that writes a node leaves the hint one behind, which costs its readers nothing, so that it
@@ -249,7 +252,9 @@ class Writer:
             self._sleep(random.uniform(0, pause))
             pause = min(pause * 2, _LONGEST_PAUSE)
             losses += 1
+            empty = empty + 1 if winner is None else 0
             if winner is None:  # S3 may refuse two writers who meet, and then the slot is still free.
+                self._require_taken(base, empty)
                 continue
             passed = self._passed(base, winner, look_ahead=losses % _LOOK_AHEAD == 0)
             base, lag = passed[-1], None
@@ -262,6 +267,22 @@ class Writer:
                 log.read_sources(self._nodes, base, changes.sources), changes, entries
             ):
                 return CommitResult(base, created=False)
+
+    def _require_taken(self, base: Commit | None, empty: int) -> None:
+        """Give up on a slot that the server says is taken, and of which it has nothing, again and again.
+
+        Raises:
+            StoreError: ``store.no-conditional-put``.
+        """
+        if empty < _EMPTY:
+            return
+        key = slot_key(self._branch, base.seq + 1 if base is not None else 1)
+        raise StoreError(
+            f"the server says {empty} times that {key} exists, and has no such object: it refuses every commit",
+            code="store.no-conditional-put",
+            location=self._objects.uri,
+            hint="check the rules of the bucket and what stands before it; nothing was committed",
+        )
 
     def _child(self, draft: Commit, base: Commit | None, manifest: Manifest) -> Commit:
         """The draft with a manifest, as the commit after ``base``: the first of the branch if there is none."""

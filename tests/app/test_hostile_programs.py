@@ -103,6 +103,9 @@ def test_sound_positions_lead_to_their_lines(made):
         {"tables": "x"},
         {"coarse": [[2, 3, ""]]},
         {"coarse": [[2, [9], ""]]},
+        {"coarse": [[2, "", ""]]},
+        {"texts": [[0, {}]]},
+        {"texts": {}},
         {"coarse": [[0, [2], ""]]},
         {"texts": [[0, [[True, "x"]]]]},
         {"texts": [[0, [[1 << 63, "x"]]]]},
@@ -227,3 +230,22 @@ def test_a_row_beyond_the_end_of_a_parquet_file_is_refused(tmp_path):
         fits = KeptPositions(StoredPositions({**facts, "sources": sources}, (np.array([[0, 1 << 34]]),)))
         with pytest.raises(IntegrityError, match="do not fit their plan"):
             fits.require_fit(leaf)
+
+
+def test_a_result_that_no_written_line_has_is_said_to_be_incomplete(made):
+    """Positions name results by their text: of a mangled one, the line is not found again."""
+    positions = (PAIRS[0], np.array([[5, 1], [text_id("('c', 1)"), 2]]))
+    graph = graph_with(made, encode_positions(StoredPositions(FACTS, positions)))
+    forward = graph.trace_forward(made[0].inputs[0][1], "value like '%a%'", run=RUN)
+    (answer,) = forward.outputs
+    assert (answer.count, answer.exactness) == (0, "incomplete")
+    assert answer.why == "1 of these records are no line of the written files"
+
+
+def test_a_record_between_that_has_no_positions_makes_a_trace_incomplete(made):
+    """The first result came from a record that the operator before it does not know."""
+    first = text_id("('a', 2)")
+    graph = graph_with(made, encode_positions(StoredPositions(FACTS, (PAIRS[0], np.array([[first, 7]])))))
+    (answer,) = graph.trace_back(made[0].output, "value like '%a%'", run=RUN).trace.inputs
+    assert (answer.count, answer.exactness) == (0, "incomplete")
+    assert "no positions" in answer.why

@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 
 from govtool.errors import StoreError
-from govtool.store import Changes, Fragment
+from govtool.store import Changes, Fragment, Store
 
 REMOTE = ("moto", "seaweedfs")
 """S3 servers on loopback, each started when a test first asks for it."""
@@ -22,6 +22,16 @@ def speak(store, source, *texts, batch="", branch="main", retract=True):
         add=tuple(Fragment(source, "derivation", text, rows=1) for text in texts),
     )
     return store.commit(changes, message=f"{source} speaks", author="ann", batch=batch, branch=branch)
+
+
+def write_many(uri, who, commits, environment):
+    """Commit so often, in a process of its own."""
+    os.environ.update(environment)
+    store = Store.open(uri)
+    for n in range(commits):
+        fragment = Fragment(f"job{who}", "derivation", f"{who} {n}".encode(), 1)
+        result = store.commit(Changes(add=(fragment,)), message="m", author=who, batch=f"{who}-{n}")
+        assert result.created
 
 
 class Wrapped:

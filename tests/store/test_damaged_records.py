@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 from store_doubles import Wrapped
@@ -18,12 +21,15 @@ from govtool.model.records import (
     PrivateValues,
     RecordRun,
     StoredPlan,
+    decode_record_runs,
     encode_plan,
     encode_private,
     encode_record_runs,
 )
-from govtool.records.plan.nodes import LocalRows, Plan, Session
-from govtool.records.split_plans import taken_apart
+from govtool.records.plan.codec import dumps
+from govtool.records.plan.nodes import File, LocalRows, Plan, Relation, Session
+from govtool.records.plan.types import Struct
+from govtool.records.split_plans import relation_text, taken_apart
 from govtool.render.upkeep import render_fsck
 from govtool.store import Changes, Fragment, Store
 from govtool.store.codec import digest
@@ -33,6 +39,11 @@ FACTS = {"tables": [[-1, 0, "exact", ""]], "coarse": [], "texts": []}
 
 def application(number):
     """The fragments of one application with one run, by table."""
+    return dict(encoded(number))
+
+
+@cache
+def encoded(number):
     run = f"app-{number}/0"
     parts = taken_apart(Plan(LocalRows(0, (), ((f"secret of {run}",),)), Session(f"{number}", True, "UTC")))
     body = parts.body.replace('"session"', f'"x{number}":0,"session"')
@@ -205,3 +216,40 @@ def test_a_run_that_was_forgotten_is_named(store):
     assert line == "private values removed by store forget, of 1 run: app-1"
     damage(store, 2, PRIVATE_VALUES, cut(0.5))
     assert runs_without_values(store) == (), "they may be what is damaged"
+
+
+@pytest.mark.parametrize(
+    ("output", "place", "is_found"),
+    [
+        ("file:///d/out", "file:///d/out/part-0", False),
+        ("file:///d/out", "file:///d/%6fut", False),
+        ("s3://b/out", "s3a://b/out/a=1/part-0", False),
+        ("mart.orders", "file:///d/out/part-0", False),
+        ("file:///d/o*", "file:///d/out/part-0", False),
+        ("file:///d/outx", "file:///d/out/part-0", True),
+        ("file:///d/ou", "file:///d/out/part-0", True),
+    ],
+)
+def test_files_lie_where_the_dataset_is_that_they_are_of(output, place, is_found):
+    parts = application(1)
+    (record,) = decode_record_runs(parts[RECORD_RUNS])
+    leaf = Relation(0, output, "parquet", (File(0, place, 1, 1),), (), Struct(()))
+    record = replace(record, output=output, written=relation_text(leaf, Session("1", True, "UTC")))
+    parts[RECORD_RUNS] = encode_record_runs([record])
+    store = Store.init("memory://")
+    add = [Fragment("job", name, content, 1) for name, content in parts.items()]
+    store.commit(Changes(("job",), tuple(add)), message="m", author="ann", batch="b")
+    assert any("does not lie in" in each.message for each in problems(store)) is is_found
+
+
+@pytest.mark.parametrize(("name", "is_found"), [("data/in", False), ("file:///d/in", False), ("7", True), ("", True)])
+def test_an_input_is_called_as_the_path_that_was_read(name, is_found):
+    parts = application(1)
+    (record,) = decode_record_runs(parts[RECORD_RUNS])
+    leaf = Relation(0, "file:/d/in", "parquet", (), (), Struct(()))
+    listings = dumps(Plan(leaf, Session("1", True, "UTC")))
+    parts[RECORD_RUNS] = encode_record_runs([replace(record, inputs=((0, name),), listings=listings)])
+    store = Store.init("memory://")
+    add = [Fragment("job", table, content, 1) for table, content in parts.items()]
+    store.commit(Changes(("job",), tuple(add)), message="m", author="ann", batch="b")
+    assert any("is called" in each.message for each in problems(store)) is is_found

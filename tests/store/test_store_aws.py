@@ -294,6 +294,9 @@ def test_a_conflict_that_nobody_won_is_tried_again(proxy, through, say):
         ("s3://store//a", "s3://bucket/prefix"),
         ("s3://store/a%2f%2Fb", "s3://bucket/prefix"),
         ("s3://store/a#b", "write %23"),
+        ("s3://store/a?b", "write %3F"),
+        ("s3://store?", "write %3F"),
+        ("file:///store/a?b", "write %3F"),
     ],
 )
 def test_an_address_is_a_url(address, hint):

@@ -140,6 +140,7 @@ def test_a_disk_that_is_really_full(tmp_path):
         (OSError(5, "Input/output error"), "store.io"),
         (Exception("Generic LocalFileSystem error: Unable to x: No space left (os error 28)\n\nDebug"), "store.full"),
         (Exception("connection reset by peer"), "store.unreachable"),
+        (Exception("Server returned non-2xx status code: 412 Precondition Failed: <secret>"), "store.unreachable"),
     ],
 )
 def test_errors_are_told_apart(error, code):
@@ -147,6 +148,7 @@ def test_errors_are_told_apart(error, code):
     assert reported.code == code
     assert reported.exit_code == EXIT_STORE
     assert "\n" not in reported.message
+    assert "non-2xx" not in reported.message
     assert reported.hint
 
 

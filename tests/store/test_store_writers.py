@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import multiprocessing
+import os
 import threading
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from depth import examples
-from store_doubles import Wrapped
+from store_doubles import Wrapped, write_many
 
 from bench import servers
+from govtool.errors import StoreError
 from govtool.store import Changes, Fragment, Store
+from govtool.store.writer import Writer
 
 COMMITS = examples(50)
-
-CODE = """
-import sys
-sys.path.insert(0, {root!r})
-from govtool.store import Changes, Fragment, Store
-store = Store.open({uri!r})
-for n in range({commits}):
-    fragment = Fragment("job{who}", "derivation", b"{who} %d" % n, 1)
-    result = store.commit(Changes(add=(fragment,)), message="m", author="{who}", batch=f"{who}-{{n}}")
-    assert result.created
-"""
 
 
 @pytest.mark.parametrize("backend", ["local", "server"])
 def test_eight_processes_at_once(make_uri, backend):
     uri = make_uri(backend if backend == "local" else "seaweedfs" if servers.weed() else "moto")
     store = Store.init(uri)
-    root = str(Path(__file__).parents[2])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["store_doubles", "govtool.store.backends.location"])
     processes = [
-        subprocess.Popen([sys.executable, "-c", CODE.format(root=root, uri=uri, commits=COMMITS, who=who)])
-        for who in range(8)
+        context.Process(target=write_many, args=(uri, str(who), COMMITS, dict(os.environ))) for who in range(8)
     ]
-    assert [process.wait(timeout=300) for process in processes] == [0] * 8
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=300)
+    assert [process.exitcode for process in processes] == [0] * 8
     commits = list(store.log())
     assert len(commits) == 8 * COMMITS
     assert len({commit.batch for commit in commits}) == 8 * COMMITS
@@ -52,6 +46,22 @@ def together(*actions):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def test_a_server_that_calls_every_slot_taken_is_named_soon(store):
+    class Refusing(Wrapped):
+        def create(self, key, data):
+            return not key.startswith("log/") and self.inner.create(key, data)
+
+    changes = Changes(("etl",), (Fragment("etl", "derivation", b"x", 1),))
+    refusing = Refusing(store.objects)
+    with pytest.raises(
+        StoreError, match=r"40 times that log/main/000000000001.json exists, and has no such"
+    ) as refused:
+        Writer(refusing, "main", sleep=lambda seconds: None).commit(
+            changes, message="", author="", batch="", summary={}
+        )
+    assert refused.value.code == "store.no-conditional-put"
 
 
 def test_threads_with_the_same_batch_commit_it_once(store):

@@ -34,6 +34,10 @@ VALUE = "value"
 _ROW = (1 << ROW_BITS) - 1
 
 
+_NO_POSITIONS = "{:,} of the records that these came to have no positions"
+"""Why records may be missing; with a number."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class KeptRecords:
     """Records at one place of a program or at several, traced by positions.
@@ -231,12 +235,19 @@ class KeptRecords:
         if self.opened.refused:
             grade, why = "incomplete", "input files are gone or have changed"
         name = "output" if place.node == RESULT else self.opened.place_name(place.node)
-        return StepAnswer(name, grade, why, self._count(place))
+        numbers = self._found(place)
+        if lost := len(place.ids) - len(set(numbers)) if place.node == RESULT else 0:
+            grade, why = "incomplete", f"{lost:,} of these records are no line of the written files"
+        return StepAnswer(name, grade, why, len(numbers))
 
     def _count(self, place: KeptPlace) -> int:
+        return len(self._found(place))
+
+    def _found(self, place: KeptPlace) -> list[int] | Ids:
+        """Positions of records that are there: of a result as often as a written line has it."""
         if place.node == RESULT and self.opened.output is not None:
-            return sum(1 for _ in self._lines(place))
-        return len(self._there(place))
+            return [number for number, *_ in self._lines(place)]
+        return self._there(place)
 
     def _there(self, place: KeptPlace) -> Ids:
         """Positions without those in files that are refused."""
@@ -253,10 +264,21 @@ class KeptRecords:
         for node, stops, reason in self.opened.coarse:
             if node == place.node and len(place.ids):
                 yield from (KeptPlace(stop, self.opened.every(stop), "coarse", reason) for stop in stops)
+        lost = self._without_positions(place)
         for node, stop, exactness, reason, pairs in self.opened.tables():
             if node == place.node:
                 found = np.unique(pairs[np.isin(pairs[:, 0], place.ids)][:, 1])
-                yield graded(KeptPlace(stop, found, exactness, reason), place)
+                made = graded(KeptPlace(stop, found, exactness, reason), place)
+                yield replace(made, exactness="incomplete", why=_NO_POSITIONS.format(lost)) if lost else made
+
+    def _without_positions(self, place: KeptPlace) -> int:
+        """How many records of an operator have no position at all: each came from some record, so a part is missing."""
+        import numpy as np
+
+        own = [pairs[:, 0] for node, *_, pairs in self.opened.tables() if node == place.node]
+        if not own or any(node == place.node for node, *_ in self.opened.coarse):
+            return 0
+        return int((~np.isin(place.ids, np.concatenate(own))).sum())
 
     def _on(self, place: KeptPlace) -> Iterator[KeptPlace]:
         import numpy as np

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 from govtool.errors import FormatError, IntegrityError, StoreError, UsageError
 from govtool.model.parquet import refusing_damage
@@ -243,6 +244,7 @@ def _unreadable(group: RecordGroup, run: RecordRun) -> Iterator[tuple[str, str]]
     checks: list[tuple[str, Callable[[], object]]] = [
         (RECORD_RUNS, lambda: relation_of(run.written, run.output)),
         (RECORD_RUNS, lambda: codec.loads(run.listings)),
+        (RECORD_RUNS, lambda: _require_places(run)),
     ]
     if plan is not None:
         checks.append((PLANS, lambda: _read_plan(run, plan.body, values.values if values else None)))
@@ -256,6 +258,60 @@ def _unreadable(group: RecordGroup, run: RecordRun) -> Iterator[tuple[str, str]]
             return
     if run.plan and plan is None and not group.damaged_of(PLANS):
         yield RECORD_RUNS, "its plan is not in the store"
+
+
+_PLAIN = ("parquet", "csv", "json", "orc", "text")
+"""Formats whose files lie below the path of their dataset; those of tables of a lake need not."""
+
+
+def _require_places(run: RecordRun) -> None:
+    """Refuse files that do not lie where the dataset is that they are said to be of, as far as paths tell.
+
+    Raises:
+        IntegrityError: ``store.corrupt-fragment``.
+    """
+    from govtool.app.records.tables import listed_inputs
+    from govtool.records.split_plans import relation_of
+
+    _require_names(run)
+    made = relation_of(run.written, run.output)
+    for leaf in (*(() if run.program else listed_inputs(run)), *(() if made is None else (made,))):
+        place = _place_of(leaf.dataset)
+        if place is None or leaf.format not in _PLAIN or leaf.options:
+            continue
+        if lost := [file.uri for file in leaf.files if not f"{_place_of(file.uri)}/".startswith(f"{place}/")]:
+            raise IntegrityError(
+                f"{lost[0]} does not lie in {leaf.dataset}, of which it is said to be a file",
+                code="store.corrupt-fragment",
+            )
+
+
+def _require_names(run: RecordRun) -> None:
+    """Refuse inputs that are called otherwise than the paths that were read.
+
+    Raises:
+        IntegrityError: ``store.corrupt-fragment``.
+    """
+    from govtool.records.execute.inputs import relations
+    from govtool.records.plan import codec
+
+    names = dict(run.inputs)
+    for leaf in () if run.program else relations(codec.loads(run.listings).root):
+        is_path = "/" in leaf.dataset and not set(leaf.dataset) & set(",*?[{") and leaf.format in _PLAIN
+        if is_path and not leaf.options and _last_part(names.get(leaf.leaf, "")) != _last_part(leaf.dataset):
+            raise IntegrityError(
+                f"its input {leaf.dataset} is called {names.get(leaf.leaf, '')!r}", code="store.corrupt-fragment"
+            )
+
+
+def _last_part(path: str) -> str:
+    return unquote(path).rstrip("/").rpartition("/")[2]
+
+
+def _place_of(uri: str) -> str | None:
+    """The path of a URI, with the name of the bucket; None for the name of a table, several paths, and patterns."""
+    scheme, found, rest = unquote(uri).partition("://")
+    return rest.rstrip("/") if found and scheme.isalnum() and not set(rest) & set(",*?[{") else None
 
 
 @refusing_damage("a stored plan cannot be read")

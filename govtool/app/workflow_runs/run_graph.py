@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+from govtool.app.workflow_runs.record_checks import require_sound, require_written
 from govtool.errors import EngineError, IntegrityError, UsageError
 from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS
+from govtool.redaction import clean_failure
 from govtool.workflow.modules.run_graph import StateNodes, build_run_graph
 from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from govtool.workflow.annotate.tables import Executor
 
 
-_MOST = 2**31
-"""The most invocations of a module."""
 _SMALL = 256 << 20
 """Bytes of a run's relations up to which one thread is enough."""
 
@@ -57,21 +57,7 @@ def require_records(run: WorkflowRun) -> None:
             code="usage.no-records",
             hint="govtool workflow run WF.py --inputs DIR --records",
         )
-
-    made: set[tuple[int, str, str]] = set()
-    for each in (each for each in run.invocations if each.execution <= run.whole):
-        paths = [path for _, path, source in each.inputs if not source]
-        paths += [path for *_, path in (*each.state, *each.new_state, *each.outputs)]
-        lost = [path for path in paths if path not in run.relations]
-        lost += [name for name, _, source in each.inputs if source and (each.execution, source, name) not in made]
-        if lost or not (isinstance(each.number, int) and 0 < each.number <= _MOST):
-            what = f"no relation {lost[0][:200]!r}" if lost else f"the number {str(each.number)[:20]}"
-            raise IntegrityError(
-                f"the record of the run {run.id} is damaged: {each.node} has {what}",
-                code="store.corrupt-fragment",
-                hint=f"govtool store forget --source 'workflow:{run.workflow}', and run the workflow again",
-            )
-        made.update((each.execution, each.node, name) for name, _ in each.outputs)
+    require_sound(run)
 
 
 class StoredRunFiles:
@@ -85,6 +71,7 @@ class StoredRunFiles:
         self._tables, self._damaged = read_tables_beside_damage(store, commit, f"workflow:{run.workflow}")
         own = [each for each in self._tables.runs.values() if each.application in self._applications]
         self._by_output: dict[str, RecordRun] = {each.output: each for each in own if each.output}
+        require_written(run, self._tables.runs.values())
         self._rows: dict[str, RelationRows] = {}
         self._bytes = sum(file.size for each in run.relations.values() for file in each.files)
         self._database: DuckDatabase | None = None
@@ -93,7 +80,7 @@ class StoredRunFiles:
         """See ``RunFiles``.
 
         Raises:
-            IntegrityError: It is not found, and may be in a damaged fragment.
+            IntegrityError: It is not in the store, or may be in a damaged fragment.
         """
         from govtool.app.datasets.places import path_id
         from govtool.app.records.forgotten import naming_the_commit
@@ -106,8 +93,11 @@ class StoredRunFiles:
         values = self._tables.private.get(record.run)
         if values is None:
             self._require_whole(PRIVATE_VALUES, record.run)
+        if not record.plan:
+            return None
         if record.plan not in self._tables.plans:
             self._require_whole(PLANS, record.run)
+            raise IntegrityError(f"the plan of {record.run} is not in the store", code="store.corrupt-fragment")
         body = self._tables.plans[record.plan].body
         text = values.values if values is not None else None
         with naming_the_commit(self._store, self._commit, record):
@@ -202,14 +192,44 @@ def _tuples(table: Any) -> Sequence[tuple[Any, ...]]:
 
 
 def _table(relation: BoundaryRelation, uri: str, size: int, modified: int) -> Any:
-    import pyarrow.csv as pc
-    import pyarrow.json as pj
-    import pyarrow.parquet as pq
+    """The rows of a file as Arrow.
+
+    Raises:
+        UsageError: It has changed since the run (``usage.changed``).
+        IntegrityError: It is no file of the relation's format (``store.corrupt-fragment``).
+    """
+    import pyarrow as pa
 
     path = Path(unquote(urlparse(uri).path))
     _require_same(path, size, modified)
-    if relation.format == "csv":
-        # As Spark reads it: nothing between two commas is NULL.
-        options = pc.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
-        return pc.read_csv(path, convert_options=options)
-    return pj.read_json(path) if relation.format == "json" else pq.ParquetFile(path).read()
+    try:
+        return _READERS[relation.format](path)
+    except (pa.ArrowException, OSError) as error:
+        raise IntegrityError(
+            f"the record of the run does not fit its file: {path} is no {relation.format} file: {clean_failure(error)}",
+            code="store.corrupt-fragment",
+            hint="run the workflow again",
+        ) from error
+
+
+def _csv(path: Path) -> Any:
+    import pyarrow.csv as pc
+
+    # As Spark reads it: nothing between two commas is NULL.
+    options = pc.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
+    return pc.read_csv(path, convert_options=options)
+
+
+def _json(path: Path) -> Any:
+    import pyarrow.json as pj
+
+    return pj.read_json(path)
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path).read()
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {"csv": _csv, "json": _json, "parquet": _parquet}

@@ -120,7 +120,8 @@ _BY_SERVER_CODE = {
 }
 _SERVER_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
 _REGION_NAME = re.compile(r"<Region>([a-z0-9-]{3,40})</Region>|expecting '([a-z0-9-]{3,40})'")
-_STATUS = re.compile(r"status(?: code)?:? (\d{3})")
+_STATUS = re.compile(r"status(?: code)?:? (\d{3})((?: [A-Z][A-Za-z-]*\b(?!'))*)")
+"""The number of an answer, and its name."""
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 _ABSENT = ("NoSuchKey", "NotFound", "BlobNotFound")
 _METADATA_SERVICES = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
@@ -189,7 +190,17 @@ def _remote(error: Exception, text: str) -> _Failure | None:
         return _DENIED
     if status and (status[1][0] == "5" or status[1] == "429"):  # Google Cloud Storage answers 429 to many writes
         return _BUSY._replace(what=f"the server answered {status[1]}")
-    return None
+    return _odd_answer(status, found) if status and not isinstance(error, FileNotFoundError) else None
+
+
+def _odd_answer(status: re.Match[str], code: re.Match[str] | None) -> _Failure:
+    """An answer that no request of a store should get, such as 412 to a read, which has no condition."""
+    named = f" ({code[1]})" if code else ""
+    return _Failure(
+        "store.unreachable",
+        f"the server answered {status[1]}{status[2]}{named}, which is no answer to such a request",
+        "check the store's address, and what stands before it: a proxy, a gateway, rules of the bucket",
+    )
 
 
 def _in_region(text: str) -> _Failure:

@@ -51,7 +51,7 @@ class LocalFiles:
 
         def fail(error: OSError) -> None:
             if not isinstance(error, FileNotFoundError):
-                raise translate(error, f"list {prefix}", self.uri) from error
+                raise translate(error, f"list {prefix or 'the store'}", self.uri) from error
 
         for folder, _, names in os.walk(self.root / prefix, onerror=fail):
             for name in names:

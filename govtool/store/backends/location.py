@@ -37,6 +37,8 @@ def local_path(uri: str) -> Path | None:
             code="usage.store",
             hint="use file:///path or a path",
         )
+    if why := _not_read(uri):
+        raise _no_address(clean_location(uri), why)
     return Path(unquote(parts.path))
 
 
@@ -61,8 +63,20 @@ def normalise(uri: str) -> str:
         )
     shown = clean_location(re.sub(r"//[^/@]*@", "//", uri)).rstrip("/")
     if why := _no_prefix(uri):
-        raise UsageError(f"{shown} is not the address of a store: {why[0]}", code="usage.store", hint=why[1])
+        raise _no_address(shown, why)
     return shown
+
+
+def _no_address(shown: str, why: tuple[str, str]) -> UsageError:
+    return UsageError(f"{shown} is not the address of a store: {why[0]}", code="usage.store", hint=why[1])
+
+
+def _not_read(uri: str) -> tuple[str, str] | None:
+    """Why a part of a URL would be left out, and what to do: a query, a fragment."""
+    for mark, escaped in (("?", "%3F"), ("#", "%23")):
+        if mark in uri:
+            return f"what follows a {mark} would not be read", f"write {escaped} for a {mark} of a name"
+    return None
 
 
 def _no_prefix(uri: str) -> tuple[str, str] | None:
@@ -74,9 +88,7 @@ def _no_prefix(uri: str) -> tuple[str, str] | None:
         return "after a % come two digits of a byte of UTF-8", "write %25 for a % of the prefix"
     if "" in folders or not parts.path.rstrip("/").isprintable():
         return "a part of its prefix is empty or not printable", "use s3://bucket/prefix"
-    if parts.fragment:
-        return "what follows a # would not be read", "write %23 for a # of the prefix"
-    return None
+    return _not_read(uri)
 
 
 def open_object_store(uri: str, *, create: bool = False) -> Any:

@@ -157,7 +157,7 @@ class ObstoreObjects:
                 raise
             return [ObjectInfo(meta["path"], meta["size"], meta["last_modified"]) for meta in page]
 
-        while page := self._run(f"list {prefix}", request):
+        while page := self._run(f"list {prefix or 'the store'}", request):
             fresh = [info for info in page if info.key not in seen]
             seen.update(info.key for info in fresh)
             yield from fresh

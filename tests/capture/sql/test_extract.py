@@ -34,6 +34,12 @@ def codes(extraction: Extraction) -> list[str]:
     return [note.code for note in extraction.diagnostics]
 
 
+def test_arms_of_uneven_width_are_the_reason_of_what_may_be_meant():
+    found = run("create table t (a int, b int); create view v as select a, b from t union all select 1 as a")
+    reasons = {edge.reason for each in found.derivations for edge in each.edges if edge.kind is EdgeKind.OPAQUE}
+    assert reasons == {"arity"}
+
+
 # ---- order ----------------------------------------------------------------------------------------
 
 

@@ -368,7 +368,7 @@ class Emitter:
                 for ref in refs:  # by name: numbers tell which statement came first
                     edges.append(Edge(ref, path, EdgeKind.OPAQUE, reason="ambiguous"))
         for ref in sorted([self._ref(number) for number in remaining]):
-            reason = "unresolved" if ref.path == ROWS else "star-unresolved"
+            reason = "unresolved" if ref.path == ROWS else _unknown_columns(draft.statement)
             if path == ROWS and draft.write.reason:
                 reason = draft.write.reason
             edges.append(Edge(ref, path, EdgeKind.OPAQUE, reason=reason))
@@ -404,6 +404,12 @@ def _hole(statement: StatementState) -> str:
         return statement.parsed.diagnostics[0].code if statement.parsed.diagnostics else "opaque"
     holes = [note.code for note in statement.diagnostics if note.code in HOLES and note.severity != "info"]
     return holes[0] if holes else ""
+
+
+def _unknown_columns(statement: StatementState) -> str:
+    """Why any of some columns may be meant: there are others than is known behind a ``*``, or in an arm of a UNION."""
+    codes = {each.code for each in statement.diagnostics}
+    return "arity" if "arity" in codes and "star-unresolved" not in codes else "star-unresolved"
 
 
 def _by_least(ambiguous: Mapping[frozenset[int], object]) -> dict[int, list[tuple[int, frozenset[int]]]]:
