@@ -319,6 +319,23 @@ def test_a_dbt_project_is_a_module_a_model(folder, capsys):
     ]
 
 
+def test_a_model_whose_rows_are_given_is_not_run(folder):
+    place = project(
+        folder,
+        node("days", sql="SELECT power(2, 3) AS day", materialized="table"),
+        node("after", sql='SELECT day FROM "dwh"."main"."days" WHERE day > 1', depends=["model.shop.days"], materialized="table"),
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="POWER") as refused:
+        govtool.run_workflow(place, "in")
+    assert refused.value.hint.startswith("days.csv or days.parquet in --inputs")
+    (folder / "in" / "days.csv").write_text("day\n1\n2\n")
+    run = govtool.run_workflow(place, "in").run
+    assert [(each.module, [name for name, *_ in each.inputs]) for each in run.invocations] == [
+        ("after", ["days.parquet"])
+    ]
+    assert rows(run, "after") == [(2,)]
+
+
 @pytest.mark.parametrize("name", ["../../made", "/tmp/made", "..", "inputs", "Inputs"])
 def test_what_a_script_makes_lies_in_a_folder_of_its_own(folder, name):
     with pytest.raises(UsageError, match="cannot be"):

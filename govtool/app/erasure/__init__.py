@@ -1,7 +1,8 @@
 """Erasure of a data subject on the rows of recorded runs.
 
 :mod:`chain <govtool.app.erasure.chain>` puts recorded writes in order, by the files that they exchange.
-:mod:`keys <govtool.app.erasure.keys>` resolves the subject and the columns that hold its key, and
+:mod:`keys <govtool.app.erasure.keys>` resolves the subject and the columns that hold its key,
+:mod:`relations <govtool.app.erasure.relations>` the files that are one relation of a workflow, and
 :mod:`search <govtool.app.erasure.search>` finds its rows.
 :mod:`corrections <govtool.app.erasure.corrections>` is a plan over corrected inputs,
 :mod:`step <govtool.app.erasure.step>` evaluates it,

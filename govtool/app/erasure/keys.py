@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from govtool.records.trace.segment import either
 
 if TYPE_CHECKING:
     from govtool.app.erasure.chain import RecordedChain
+    from govtool.app.erasure.relations import WorkflowRelation
     from govtool.graph.index import Index
 
 _CANDIDATES = 20
@@ -146,12 +147,14 @@ def subject_keys(
     graph: GraphKeys,
     declared: Iterable[tuple[str, tuple[str, ...]]],
     without: Mapping[str, str],
+    relations: Sequence[WorkflowRelation] = (),
 ) -> SubjectKeys:
     """Resolve a subject against the datasets of recorded runs.
 
     Searched are the named columns, those of ``also``, copies and origins that the column graph knows, and columns that
     are joined with the key where ``declared`` says that they identify the rows of their dataset. Rows of other inputs
-    that are joined with the key need not be the subject's: they are stated, not searched.
+    that are joined with the key need not be the subject's: they are stated, not searched. An input of a workflow is
+    searched in every execution that reads it.
 
     Args:
         chain: The runs.
@@ -160,6 +163,7 @@ def subject_keys(
         graph: What the column graph knows.
         declared: The ``[keys]`` of the settings.
         without: Datasets that hold nothing about a subject, as ``datasets_without_subject`` gives them.
+        relations: Relations of workflows, as ``workflow_relations`` gives them.
 
     Raises:
         UnknownNameError: No run read or wrote such a dataset.
@@ -175,13 +179,21 @@ def subject_keys(
             each = Wanted(column, subject.value or "", why)
             wanted.setdefault(dataset, {}).setdefault((column, each.value), each)
 
-    resolved = {text: _resolved(text, known) for text in dict.fromkeys(each.column for each in subjects)}
+    texts = dict.fromkeys((*(each.column for each in subjects), *also))
+    resolved = {text: _resolved(text, known, relations) for text in texts}
     for subject in subjects:
-        dataset, column = resolved[subject.column]
-        own = Wanted(column, subject.value or "", "the subject")
-        wanted.setdefault(dataset, {})[column, own.value] = own
+        datasets, column = resolved[subject.column]
+        for dataset in datasets:
+            own = Wanted(column, subject.value or "", "the subject")
+            wanted.setdefault(dataset, {})[column, own.value] = own
     for text in also:
-        want(*_resolved(text, known), "declared with --key")
+        datasets, column = resolved[text]
+        for dataset in datasets:
+            want(dataset, column, "declared with --key")
+    for datasets, column in resolved.values():
+        for dataset, why in _same_relation(datasets, column, relations):
+            if dataset not in without:
+                want(dataset, column, why)
     holding, joined = _of_graph(graph, [name for name in inputs if name not in wanted], declared)
     for dataset, (column, why) in holding.items():
         want(dataset, column, why)
@@ -189,9 +201,23 @@ def subject_keys(
     rest = [name for name in inputs if name not in wanted and name not in without]
     return SubjectKeys(
         {name: tuple(found.values()) for name, found in wanted.items()},
-        tuple(_unsearched(name, _short(name, known), joined.get(name), graph.possible.get(name)) for name in rest),
+        tuple(
+            _unsearched(name, _short(name, known, relations), joined.get(name), graph.possible.get(name))
+            for name in rest
+        ),
         tuple(Unsearched(name, f"declared {where} to hold nothing about a subject") for name, where in without.items()),
     )
+
+
+def _same_relation(
+    datasets: Collection[str], column: str, relations: Sequence[WorkflowRelation]
+) -> Iterator[tuple[str, str]]:
+    """The other files of the relations of workflows that datasets are, and why they are searched."""
+    for relation in relations:
+        known = next((name for name in datasets if name in relation.datasets), None)
+        if known is not None:
+            why = f"{relation.name} of the workflow {relation.workflow}, as {known} is"
+            yield from ((name, why) for name in relation.with_column(column) if name not in datasets)
 
 
 _KnownColumns = dict[str, tuple[str, str]]
@@ -227,13 +253,16 @@ def _check_without(without: Mapping[str, str], wanted: Mapping[str, Mapping[tupl
         )
 
 
-def datasets_without_subject(chain: RecordedChain, given: Sequence[str], settings: Iterable[str]) -> dict[str, str]:
+def datasets_without_subject(
+    chain: RecordedChain, given: Sequence[str], settings: Iterable[str], relations: Sequence[WorkflowRelation] = ()
+) -> dict[str, str]:
     """The inputs that are declared to hold nothing about a subject, and where each is declared.
 
     Args:
         chain: The runs.
         given: What ``--no-subject`` names: inputs of these runs.
         settings: ``[erasure] no_subject`` of the settings; of its datasets, these runs need not read any.
+        relations: Relations of workflows.
 
     Raises:
         UnknownNameError: No run read such a dataset.
@@ -244,14 +273,14 @@ def datasets_without_subject(chain: RecordedChain, given: Sequence[str], setting
     made = chain.made()
     found = {}
     for text in given:
-        name = _dataset_called(text.strip('"`'), known)
-        if name in made:
-            raise UsageError(
-                f"{made[name]} wrote {name}: what it holds about a subject follows from its inputs",
-                code="usage.no-subject",
-                hint="--no-subject is for inputs that none of the runs wrote",
-            )
-        found[name] = "with --no-subject"
+        for name in _datasets_called(text.strip('"`'), known, relations):
+            if name in made:
+                raise UsageError(
+                    f"{made[name]} wrote {name}: what it holds about a subject follows from its inputs",
+                    code="usage.no-subject",
+                    hint="--no-subject is for inputs that none of the runs wrote",
+                )
+            found[name] = "with --no-subject"
     for text in settings:
         for name in known:
             if name not in made and is_named(name, text):
@@ -269,8 +298,12 @@ def _unsearched(dataset: str, name: str, joined: tuple[str, str] | None, possibl
     return Unsearched(dataset, possible or "no column of it is known to hold the subject's key", hint)
 
 
-def _short(dataset: str, known: Sequence[str]) -> str:
-    """The shortest end of a dataset's name that names no other."""
+def _short(dataset: str, known: Sequence[str], relations: Sequence[WorkflowRelation]) -> str:
+    """The shortest text that names a dataset: its relation, if that has several; else an end that names no other."""
+    for relation in relations:
+        several = list(relation.datasets)
+        if len(several) > 1 and dataset in several and _find_datasets(relation.name, known, relations) == several:
+            return relation.name
     parts = dataset.split("/")
     ends = ("/".join(parts[at:]) for at in reversed(range(len(parts))))
     return next((end for end in ends if end and [each for each in known if is_called(each, end)] == [dataset]), dataset)
@@ -281,8 +314,8 @@ def _identifies(declared: Iterable[tuple[str, tuple[str, ...]]], dataset: str, c
     return any(columns == (column,) and is_named(dataset, name) for name, columns in declared)
 
 
-def _resolved(text: str, known: Sequence[str]) -> tuple[str, str]:
-    """The dataset and the column of a text.
+def _resolved(text: str, known: Sequence[str], relations: Sequence[WorkflowRelation]) -> tuple[list[str], str]:
+    """The datasets and the column of a text.
 
     Raises:
         UsageError: It has no column (``usage.subject``).
@@ -292,20 +325,19 @@ def _resolved(text: str, known: Sequence[str]) -> tuple[str, str]:
     name, column = _split(text)
     if not (name and column):
         raise UsageError(f"{text!r} is not DATASET.COLUMN", code="usage.subject", hint="--subject crm.users.id=42")
-    return _dataset_called(name, known), column
+    return _datasets_called(name, known, relations), column
 
 
-def _dataset_called(name: str, known: Sequence[str]) -> str:
-    """The dataset of a name.
+def _datasets_called(name: str, known: Sequence[str], relations: Sequence[WorkflowRelation]) -> list[str]:
+    """The dataset of a name, or those of a relation of a workflow.
 
     Raises:
         UnknownNameError: No run read or wrote it.
         AmbiguousNameError: Several are called so.
     """
-    found = [each for each in known if is_called(each, name)]
-    exact = [each for each in found if each == name]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
+    found = _find_datasets(name, known, relations)
+    if len(found) == 1 or any(set(found) <= set(each.datasets) for each in relations if found):
+        return found
     if found:
         raise AmbiguousNameError(
             f"{name!r} may be {len(found)} datasets",
@@ -313,7 +345,7 @@ def _dataset_called(name: str, known: Sequence[str]) -> str:
             nearest=tuple(found[:_CANDIDATES]),
             hint="give the option once for each that is meant, by its whole name",
         )
-    ends = {each.rpartition("/")[2]: each for each in known}
+    ends = {**{each.rpartition("/")[2]: each for each in known}, **{each.name: each.name for each in relations}}
     near = difflib.get_close_matches(name, [*ends, *known], 3, 0.4)
     raise UnknownNameError(
         f"the runs neither read nor wrote {name!r}",
@@ -321,6 +353,14 @@ def _dataset_called(name: str, known: Sequence[str]) -> str:
         nearest=tuple(near) or tuple(known[:3]),
         hint="--all-runs covers other runs that exchange files with this one",
     )
+
+
+def _find_datasets(name: str, known: Sequence[str], relations: Sequence[WorkflowRelation]) -> list[str]:
+    """The datasets that may be meant by a name."""
+    found = [each for each in known if is_called(each, name)]
+    if name in found:
+        return [name]
+    return found or list(dict.fromkeys(each for own in relations if own.name == name for each in own.datasets))
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from govtool.app.erasure.keys import (
     parsed_subjects,
     subject_keys,
 )
+from govtool.app.erasure.relations import workflow_relations
 from govtool.app.erasure.row_plan import row_erasure
 from govtool.app.records.unreadable import runs_beside_damage
 from govtool.app.runs.lookup import read_history
@@ -105,8 +106,9 @@ def planned_erasure(
     except GovtoolError:  # the column graph only adds to what is searched
         known = GraphKeys()
     settings = load_config(Path.cwd())
-    without = datasets_without_subject(chain, request.no_subject, settings.no_subject)
-    keys = subject_keys(chain, subjects, request.key, known, settings.keys, without)
+    relations = workflow_relations(store, commit, chain)
+    without = datasets_without_subject(chain, request.no_subject, settings.no_subject, relations)
+    keys = subject_keys(chain, subjects, request.key, known, settings.keys, without, relations)
     found = row_erasure(store, commit, chain, keys)
     if request.all_runs:
         found = replace(found, not_reached=(*found.not_reached, *_unrecorded(store, commit, found)))

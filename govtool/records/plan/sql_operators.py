@@ -31,6 +31,7 @@ from govtool.records.plan.types import (
     INTEGER,
     LONG,
     STRING,
+    TIMESTAMP,
     VOID,
     Array,
     Decimal,
@@ -42,6 +43,7 @@ from govtool.records.plan.types import (
 _EPOCH = datetime.date(1970, 1, 1)
 COMPARED = {"EQ": "=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "NullSafeEQ": "<=>"}
 ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "IntDiv": "div", "Mod": "%"}
+_TRUNCATED = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
 _INTERVALS = {"DAY": ("date_add", 1), "MONTH": ("add_months", 1), "YEAR": ("add_months", 12)}
 """Units of intervals that are added to dates: the function and how many of its units one is."""
 
@@ -187,6 +189,21 @@ def _extract(terms: TypedTerms, at: exp.Expr) -> Expression:
     if name not in ("Year", "Month", "Day"):
         raise terms.context.refused(f"EXTRACT of {at.name.upper()}", at=at)
     return Call(FUNCTIONS[name].name, (terms.cast(terms.bound(at.expression), DATE, at),), INTEGER)
+
+
+def _truncated(terms: TypedTerms, at: exp.TimestampTrunc) -> Expression:
+    """``date_trunc``; Spark gives NULL for a unit that it does not know."""
+    unit = at.text("unit").upper()
+    if unit not in _TRUNCATED:
+        raise terms.context.refused(f"date_trunc to {unit or 'a unit that is no constant'}", at=at)
+    return Call("date_trunc", (Literal(unit, STRING), terms.cast(terms.bound(at.this), TIMESTAMP, at)), TIMESTAMP)
+
+
+def _md5(terms: TypedTerms, at: exp.MD5) -> Expression:
+    value = terms.bound(at.this)
+    if value.type not in (STRING, BINARY, VOID):
+        raise terms.context.refused(f"md5 of {as_text(value.type)}", at=at)
+    return Call("md5", (terms.cast(value, BINARY, at),), STRING)
 
 
 def _negative(terms: TypedTerms, at: exp.Expr) -> Expression:
@@ -381,4 +398,6 @@ READERS: dict[type, Callable[[TypedTerms, Any], Expression]] = {
     exp.TsOrDsAdd: _date_added,
     exp.ArraySort: _sorted_array,
     exp.Round: _rounded,
+    exp.TimestampTrunc: _truncated,
+    exp.MD5: _md5,
 }

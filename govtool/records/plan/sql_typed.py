@@ -45,6 +45,7 @@ _READ_OF: dict[str, frozenset[str]] = {
     "Lead": frozenset({"offset", "default"}),
     "Substring": frozenset({"start", "length"}),
     "TsOrDsAdd": frozenset({"unit"}),
+    "TimestampTrunc": frozenset({"unit"}),
     "ArraySort": frozenset({"asc", "nulls_first"}),
     "Round": frozenset({"decimals"}),
 }

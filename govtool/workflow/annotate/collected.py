@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
 
 from govtool.arrays.sets import Array
-from govtool.records.plan.expressions import Attribute, Call, Expression, Named, passed
+from govtool.records.plan.expressions import Attribute, Call, Named, passed
 from govtool.records.plan.nodes import Generate, Project
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.annotator import Annotator, refused
 from govtool.workflow.annotate.circuit import NONE, Terms, ValueFunction
+from govtool.workflow.annotate.conditions import Matches, kept_by
+from govtool.workflow.annotate.fields import is_struct
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, is_there, joined
+from govtool.workflow.annotate.tables import KeptTable
+from govtool.workflow.annotate.unions import padded, united
 from govtool.workflow.annotate.values import guarded, multiplied
 from govtool.workflow.semirings.counts import standing_counts
 
 
 def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows:
-    """``δ(group)·t``: the elements of a collected list are the rows that were collected."""
-    column = call.arguments[0]
-    if not isinstance(column, Attribute) or call.name != "explode" or node.outer:
+    """``δ(group)·t``: the elements of a collected list are the rows that were collected.
+
+    An outer explode has the row of an empty list besides, ``δ(group)·(1 ⊖ Σ t)``.
+
+    Raises:
+        UsageError: Another generator, or an array that is no collected list (``usage.why-unsupported``).
+    """
+    column = call.arguments[0] if call.arguments else None
+    if not isinstance(column, Attribute) or call.name != "explode":
         raise refused(f"{call.name} of a computed array")
     rows, table = a.keep(rows)
     cells, has_value = table.ids(rows.cells[column.id], chosen(is_there(column), LONG_ONE, LONG_ZERO))
@@ -31,19 +41,53 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
         plain = replace(node, child=rows.node, generator=call)
         return replace(rows, node=plain, columns=rows.columns + node.columns)
     terms, lists = _collected(a, cells)
-    owners, places = terms.inputs.expanded(lists)
+    elements = _Elements(terms, np.flatnonzero(cells != NONE), lists)
+    may_be_null = terms.cells is not None and _may_be_null(a, terms.cells)
+    if not node.outer:
+        return _elements(a, rows, table, node, elements, may_be_null)
+    if may_be_null:
+        raise refused("an outer explode of values that may be NULL")
+    made = _elements(a, rows, table, node, elements, may_be_null)
+    alone = padded(a, _without_elements(a, rows, table, elements), made.columns)
+    return united(a, [made, alone], made.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Elements:
+    """The terms of the lists of some rows.
+
+    Attributes:
+        terms: What made the lists.
+        rows: The rows, by number.
+        lists: The list of each.
+    """
+
+    terms: Terms
+    rows: Array
+    lists: Array
+
+    def expanded(self) -> tuple[Array, Array]:
+        """Return for each element the number of its row, and its place among the terms."""
+        owners, places = self.terms.inputs.expanded(self.lists)
+        return self.rows[owners], places
+
+
+def _elements(
+    a: Annotator, rows: Rows, table: KeptTable, node: Generate, elements: _Elements, may_be_null: bool
+) -> Rows:
+    terms = elements.terms
+    parents, places = elements.expanded()
     parent, row, factor, cell = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor", "cell"))
-    side = {parent: np.flatnonzero(cells != NONE)[owners], row: terms.rows[places], factor: terms.inputs.nodes[places]}
+    side = {parent: parents, row: terms.rows[places], factor: terms.inputs.nodes[places]}
     if terms.cells is not None:
         side[cell] = terms.cells[places]
     assert terms.argument is not None
     value = Named(terms.argument, node.columns[0].id, node.columns[0].name)
     number = a.ids.named("row", terms.table.number)
-    elements = Project(terms.table.node, (value, number))
     found = joined(rows.node, a.tables.load(side), alike(table.number, parent))
     made = replace(
         rows,
-        node=joined(found, elements, alike(row, number.attribute)),
+        node=joined(found, Project(terms.table.node, (value, number)), alike(row, number.attribute)),
         columns=rows.columns + node.columns,
         gate=a.either(rows.gate, terms.gate),
     )
@@ -52,9 +96,19 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
         made = replace(made, node=Project(made.node, (*map(passed, (*made.everything, factor)), known)))
         made = replace(made, cells={**made.cells, value.id: known.attribute})
     made = multiplied(a, made, factor, LONG_ONE)
-    if terms.cells is not None and _may_be_null(a, terms.cells):  # such an element is a candidate: lists have no NULLs
+    if may_be_null:  # such an element is a candidate: lists have no NULLs
         made = guarded(a, made, is_there(value.attribute))
     return _recounted(a, made)
+
+
+def _without_elements(a: Annotator, rows: Rows, table: KeptTable, elements: _Elements) -> Rows:
+    """The rows whose list is empty, others as candidates."""
+    parents, places = elements.expanded()
+    nodes = elements.terms.inputs.nodes[places]
+    parent, factor, times = (a.ids.attribute(name, LONG) for name in ("parent", "factor", "times"))
+    side = a.tables.load({parent: parents, factor: nodes, times: standing_counts(a.circuit)[nodes]})
+    found = Rows(side, (parent,), factor, times, candidates=True, gate=elements.terms.gate)
+    return kept_by(a, rows, table, Matches(found, parent), True, is_padding=True)
 
 
 def _recounted(a: Annotator, rows: Rows) -> Rows:
@@ -74,13 +128,9 @@ def _may_be_null(a: Annotator, cells: Array) -> bool:
     blocks = (a.circuit.blocks[at] for at in np.unique(np.searchsorted(ends, cells[cells != NONE], "right")))
     return not all(
         (isinstance(block, Terms) and block.call.name == "count")
-        or (isinstance(block, ValueFunction) and _is_bag_row(block.expression))
+        or (isinstance(block, ValueFunction) and is_struct(block.expression))
         for block in blocks
     )
-
-
-def _is_bag_row(value: Expression) -> bool:
-    return isinstance(value, Call) and value.name == "named_struct"
 
 
 def _collected(a: Annotator, cells: Array) -> tuple[Terms, Array]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from govtool.arrays.sets import Array
-from govtool.records.plan.expressions import Attribute, Expression, Literal, Named, Outer, passed
+from govtool.records.plan.expressions import Attribute, Expression, Named, Outer, passed
 from govtool.records.plan.nodes import Join, LateralJoin, Project
 from govtool.records.plan.tree import walk
 from govtool.records.trace.segment import alike, both, conjuncts, subqueries
@@ -16,7 +15,7 @@ from govtool.workflow.annotate.conditions import Matches, existence, kept_by, re
 from govtool.workflow.annotate.failing import is_late
 from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined, reads_cells, times_of
-from govtool.workflow.annotate.unions import united
+from govtool.workflow.annotate.unions import padded, united
 from govtool.workflow.annotate.values import counted
 
 
@@ -126,25 +125,16 @@ def _outer(a: Annotator, node: Join, left: JoinSide, right: JoinSide, context: C
     parts = [_inner(a, left.rows, right.rows, node.condition, context)]
     if node.kind in ("left", "full", "left_single"):
         alone = _alone(a, left, _partners(a, left, right.rows, node.condition, context))
-        parts.append(_padded(a, alone, columns))
+        parts.append(padded(a, alone, columns))
     if node.kind in ("right", "full"):
         alone = _alone(a, right, _partners(a, right, left.rows, node.condition, context))
-        parts.append(_padded(a, alone, columns))
+        parts.append(padded(a, alone, columns))
     parts = [counted(a, part, part.times) for part in parts]
     return united(a, parts, columns)
 
 
 def _alone(a: Annotator, side: JoinSide, pairs: Matches) -> Rows:
     return kept_by(a, side.rows, side.table, pairs, True, is_padding=True)
-
-
-def _padded(a: Annotator, rows: Rows, columns: Sequence[Attribute]) -> Rows:
-    """Rows with NULL for the columns that they do not have."""
-    own = {column.id for column in rows.columns}
-    nulls = {c.id: a.ids.named(c.name, Literal(None, c.type)) for c in columns if c.id not in own}
-    node = Project(rows.node, (*map(passed, rows.everything), *nulls.values()))
-    values = tuple(nulls[c.id].attribute if c.id in nulls else c for c in columns)
-    return replace(rows, node=node, columns=values)
 
 
 def lateral(a: Annotator, node: LateralJoin, context: Context | None) -> Rows:
@@ -166,7 +156,7 @@ def lateral(a: Annotator, node: LateralJoin, context: Context | None) -> Rows:
         matched = restricted(a, matched, part, context)
     alone = kept_by(a, rows, table, Matches(matched, number.attribute), True, is_padding=True)
     columns = left.columns + right.columns
-    parts = [counted(a, pairs, pairs.times), _padded(a, alone, columns)]
+    parts = [counted(a, pairs, pairs.times), padded(a, alone, columns)]
     return united(a, parts, columns)
 
 

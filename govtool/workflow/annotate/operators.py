@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from govtool.records.plan.expressions import Attribute, Call, Literal, passed
+from govtool.records.plan.expressions import Call, Literal, passed
 from govtool.records.plan.nodes import (
     Aggregate,
     Distinct,
@@ -33,7 +33,7 @@ from govtool.workflow.annotate.comma_joins import pushed
 from govtool.workflow.annotate.conditions import restricted, valued
 from govtool.workflow.annotate.groups import aggregate, distinct
 from govtool.workflow.annotate.joins import join, lateral
-from govtool.workflow.annotate.rows import LONG_ONE, Rows, pruned
+from govtool.workflow.annotate.rows import LONG_ONE, Rows, pruned, reads_cells
 from govtool.workflow.annotate.sets import set_operation
 from govtool.workflow.annotate.unions import united
 from govtool.workflow.annotate.values import each_once, with_columns
@@ -83,7 +83,7 @@ def generate(a: Annotator, node: Generate, context: Context | None) -> Rows:
     call = generator
     if not isinstance(call, Call):
         raise refused("a function of the user that makes rows")
-    if any(isinstance(each, Attribute) and each.id in rows.cells for each in call.arguments):
+    if reads_cells(call, rows):
         return exploded_terms(a, rows, node, call)
     made = replace(node, child=rows.node, generator=call)
     return replace(rows, node=made, columns=rows.columns + node.columns)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from govtool.records.plan.expressions import Attribute, Literal
+from govtool.records.plan.expressions import Attribute, Literal, passed
 from govtool.records.plan.nodes import Project, Union
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import LONG
@@ -48,3 +49,12 @@ def _side(
     if has_context and part.context is not None:
         values.append(a.ids.named("context", part.context))
     return Project(part.node, tuple(values))
+
+
+def padded(a: Annotator, rows: Rows, columns: Sequence[Attribute]) -> Rows:
+    """Rows with NULL for the columns that they do not have."""
+    own = {column.id for column in rows.columns}
+    nulls = {c.id: a.ids.named(c.name, Literal(None, c.type)) for c in columns if c.id not in own}
+    node = Project(rows.node, (*map(passed, rows.everything), *nulls.values()))
+    values = tuple(nulls[c.id].attribute if c.id in nulls else c for c in columns)
+    return replace(rows, node=node, columns=values)

@@ -10,12 +10,13 @@ import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imp
 from govtool.arrays.sets import Array
 from govtool.records.plan.expressions import Attribute, Call, Expression, Literal, Named, passed
 from govtool.records.plan.nodes import Filter, Project
-from govtool.records.plan.types import BOOLEAN
-from govtool.records.trace.segment import either
+from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.trace.segment import alike, either
 from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.casts import without_casts
-from govtool.workflow.annotate.circuit import ONE, Guard, Product, ValueFunction
+from govtool.workflow.annotate.circuit import NONE, ONE, Guard, Product, ValueFunction
 from govtool.workflow.annotate.failing import condition_if_there, failing_rows, is_absent, is_late, value_if_there
+from govtool.workflow.annotate.fields import field_cells
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
     LONG_ZERO,
@@ -23,6 +24,7 @@ from govtool.workflow.annotate.rows import (
     chosen,
     extended,
     is_there,
+    joined,
     reads_cells,
     shifted,
     times_of,
@@ -73,12 +75,35 @@ def _function(a: Annotator, rows: Rows, column: Named) -> Rows:
     """Give a column that is already there its v-nodes."""
     read = reads_cells(column.value, rows)
     rows, table = a.keep(rows)
+    if isinstance(column.value, Call) and column.value.name == "get field" and len(read) == 1:
+        nodes = _fields(a, rows, table, column.value)
+        if nodes is not None:
+            return _with_cells(a, rows, table, column.id, nodes)
     failing = failing_rows(a, rows, table, column.value)
     start = a.add(ValueFunction(column.value, table, cell_arrays(rows, table, read), column.attribute, failing))
     has_node = [is_there(rows.cells[number]) for number in read]
     has_node += [is_absent(rows)] if is_late(a, rows, column.value) else []
     node = a.ids.named("cell", chosen(either(has_node), shifted(table.number, start)))
     return replace(rows, node=extended(rows, [node]), cells={**rows.cells, column.id: node.attribute})
+
+
+def _fields(a: Annotator, rows: Rows, table: KeptTable, call: Call) -> Array | None:
+    """The v-nodes of a field, where the struct was put together from columns; else None."""
+    struct = call.arguments[0]
+    if not isinstance(struct, Attribute):
+        return None
+    return field_cells(a.circuit, table.ids(rows.cells[struct.id])[0], call)
+
+
+def _with_cells(a: Annotator, rows: Rows, table: KeptTable, column: int, nodes: Array) -> Rows:
+    """Rows whose column has v-nodes that are in the circuit."""
+    known = np.flatnonzero(nodes != NONE)
+    if not len(known):
+        return rows
+    number, cell = (a.ids.attribute(name, LONG) for name in ("row", "cell"))
+    side = a.tables.load({number: known, cell: nodes[known]})
+    node = joined(rows.node, side, alike(table.number, number), "left")
+    return replace(rows, node=node, cells={**rows.cells, column: cell})
 
 
 def cell_arrays(rows: Rows, table: KeptTable, read: Sequence[int]) -> tuple[tuple[int, Array], ...]:

@@ -56,6 +56,8 @@ CONSTRUCTS = [
     "select id, round(x / 3, 1) as r, round(cast(x as decimal(7, 3)) / 8, 2) as d, round(k) as k from r",
     "select id, date_add(d, 3) as n, date_sub(d, k) as s, datediff(d, date'2020-01-01') as f from r",
     "select id, add_months(d, k) as n from r",
+    "select id, date_trunc('month', d) as m, date_trunc('week', cast(d as timestamp)) as w, md5(g) as h from r",
+    "select date_trunc('year', d) as y, count(*) as n from r group by date_trunc('year', d)",
     "select max(d) as m, datediff(max(d), min(d)) as f from r",
     "select g, k, sum(x) as s from r group by rollup(g, k)",
     "select g, k, count(*) as n from r group by cube(g, k)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -137,11 +138,41 @@ def test_elements_of_collected_lists_keep_computed_values(inner, expected, gains
     assert (deletion.is_certain, len(deletion.gains)) == (True, gains)
 
 
+def test_an_outer_explode_keeps_a_row_for_an_empty_list(tmp_path):
+    """As in Python after every deletion: a row without elements comes with the last element that goes."""
+    sql = (
+        "select t.g, u from (select g, collect_list(x) filter (where x > 6) as xs from r group by g) t"
+        " lateral view outer explode(xs) w as u"
+    )
+    assert annotations(sql, tmp_path) == {
+        (("a", 10), "r0*δ(r0 + r1)"),
+        (("a", 20), "r1*δ(r0 + r1)"),
+        (("a", None), "(1 ⊖ r0 + r1)*δ(r0 + r1)"),
+        (("b", None), "δ(r2)"),
+        ((None, 7), "r3*δ(r3)"),
+        ((None, None), "(1 ⊖ r3)*δ(r3)"),
+    }
+    rows = [("r0", "a", 10), ("r1", "a", 20), ("r2", "b", 5), ("r3", None, 7)]
+    for gone in (gone for size in (1, 2, 3) for gone in itertools.combinations([row[0] for row in rows], size)):
+        left = [row for row in rows if row[0] not in gone]
+        expected = [(g, x) for _, g, x in left if x > 6]
+        expected += [(g, None) for g in {g for _, g, _ in left} - {g for g, _ in expected}]
+        deletion = delete(sql, tmp_path, *gone)
+        found = [row.after for row in deletion.rows if row.after is not None] + list(deletion.gains)
+        assert (Counter(found), deletion.is_certain) == (Counter(expected), True), gone
+
+
 def test_lists_of_one_aggregate_and_of_another_are_not_taken_apart_together(tmp_path):
     one, other = ("select collect_list(x) as xs from r", "select collect_list(k) as xs from s")
     sql = f"select u from ({one} union all {other} union all {one}) lateral view explode(xs) w as u"
     with pytest.raises(UsageError, match="no collected list"):
         delete(sql, tmp_path, "r0")
+
+
+def test_elements_of_a_function_of_a_list_are_refused(tmp_path):
+    lists = "(select g, collect_list(x) as xs from r group by g) t"
+    with pytest.raises(UsageError, match="explode of a computed array"):
+        provenance(f"select g, u from {lists} lateral view explode(sort_array(xs)) w as u", tmp_path)
 
 
 def test_aggregates_are_evaluated_again(tmp_path):

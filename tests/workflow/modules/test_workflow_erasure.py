@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import govtool
+from govtool.errors import UnknownNameError, UsageError
 from govtool.store import Store
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install govtool[spark]")
@@ -79,9 +80,7 @@ def erased(spark, tmp_path_factory):
     flow = workflow()
     run = govtool.run_workflow(flow, folder / "in", state=folder / "state", mode="records", store=store, spark=spark)
     other = govtool.run_workflow(flow, folder / "other", state=folder / "without", spark=spark, mode="untracked")
-    plan = govtool.open(store).erase_plan(
-        f"in/1/Payments.parquet.customer={SUBJECT}", key="in/2/Payments.parquet.customer", run="accounts"
-    )
+    plan = govtool.open(store).erase_plan(f"Payments.customer={SUBJECT}", run="accounts")
     text = folder / "plan.json"
     text.write_text(json.dumps(plan.to_dict()), encoding="utf-8")
     govtool.apply_erasure(text, to=folder / "corrected", store=store)
@@ -119,12 +118,17 @@ def test_copies_are_verified_by_replay_and_the_certificate_does_not_name_the_sub
     assert govtool.verify_erasure(folder / "corrected" / "certificate.json").problems == ()
 
 
-def test_the_option_that_would_include_an_input_names_no_other_one(erased):
-    folder, *_ = erased
+def test_a_relation_is_searched_in_every_execution_that_reads_it(erased):
+    folder, _, _, plan, _ = erased
     graph = govtool.open(str(folder / "store"))
-    plan = graph.erase_plan(f"in/1/Payments.parquet.customer={SUBJECT}", run="accounts")
-    (left,) = [each for each in plan.not_searched if each.what.endswith("in/2/Payments.parquet")]
-    assert left.hint.startswith("--key 2/Payments.parquet.COLUMN,")
-    assert graph.erase_plan(
-        f"in/1/Payments.parquet.customer={SUBJECT}", key="2/Payments.parquet.customer", run="accounts"
-    ).is_certain
+    first = graph.erase_plan(f"in/1/Payments.parquet.customer={SUBJECT}", run="accounts")
+    assert (first.is_certain, first.tokens, first.not_searched) == (True, plan.tokens, ())
+    without = graph.erase_plan(
+        f"in/1/Payments.parquet.customer={SUBJECT}", run="accounts", no_subject="2/Payments.parquet"
+    )
+    assert [name.rpartition("/in/")[2] for name in without.tokens] == ["1/Payments.parquet"]
+    with pytest.raises(UsageError, match="its column customer is searched"):
+        graph.erase_plan(f"Payments.customer={SUBJECT}", run="accounts", no_subject="2/Payments.parquet")
+    with pytest.raises(UnknownNameError) as unknown:
+        graph.erase_plan(f"Payment.customer={SUBJECT}", run="accounts")
+    assert unknown.value.nearest[0] == "Payments"

@@ -706,12 +706,17 @@ def test_rows_of_bags_keep_the_values_that_were_computed_before(spark, tmp_path)
 
 
 def test_bags_that_another_module_made_are_evaluated_again(spark, tmp_path):
-    """A list that is read from a file may hold NULLs, the list that was written could not: its new value is the same."""
+    """A list that is read from a file may hold NULLs, the list that was written could not: its new value is the same.
+
+    Rows of bags within bags are the rows that went in.
+    """
     pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
-    from govtool.workflow import cogroup
+    from govtool.workflow import cogroup, flatten
 
     def sizes(groups):
-        return groups.selectExpr("model", "size(cars) as n")
+        deep = cogroup(groups.selectExpr("length(model) > 0 as any", "cars"), by="any", names=["groups"])
+        rows = flatten(flatten(deep.select("groups"), "groups").select("cars"), "cars")
+        return {"Sizes": groups.selectExpr("model", "size(cars) as n"), "Rows": rows}
 
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "Cars.csv").write_text("model,car\nCivic,1\nCivic,2\nGolf,3\n")
@@ -719,7 +724,7 @@ def test_bags_that_another_module_made_are_evaluated_again(spark, tmp_path):
     nest = govtool.module("Nest", cars, (), ["Groups"])(lambda rows: cogroup(rows, by="model", names=["cars"]))
     flow = govtool.Workflow(
         "sizes",
-        [nest, govtool.module("Size", ["Groups"], (), ["Sizes"])(sizes)],
+        [nest, govtool.module("Size", ["Groups"], (), ["Sizes", "Rows"])(sizes)],
         [("Nest", "Size", "Groups")],
         keep={"Nest": ["Groups"]},
     )
@@ -734,6 +739,8 @@ def test_bags_that_another_module_made_are_evaluated_again(spark, tmp_path):
         ("Civic", 2): ("recomputed", ("Civic", 1)),
         ("Golf", 1): ("kept", ("Golf", 1)),
     }
+    rows = {row.before: row.status for _, row in answer.relations["Rows"].rows}
+    assert rows == {("Civic", 1): "deleted", ("Civic", 2): "kept", ("Golf", 3): "kept"}
 
 
 def test_a_workflow_goes_on_through_the_runs_that_read_what_it_wrote(spark, tmp_path, capsys):

@@ -2,14 +2,14 @@
 
 Seeds are read from the project's files. Ephemeral models are within those that use them, as dbt compiles them. An
 incremental model has state: what the last run left, to which the new rows are added, in place of those of its
-``unique_key``. Snapshots, Python models and sources are inputs: their tables are given.
+``unique_key``. Snapshots, Python models and sources are inputs: their tables are given. So is any model that is given.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +37,16 @@ def project_folder(place: Path) -> Path:
     return folder.parent if (place / "manifest.json").is_file() else folder
 
 
-def dbt_program(place: Path, state: Mapping[str, tuple[str, ...]], dialect: str = "") -> SqlProgram:
+def dbt_program(
+    place: Path, state: Mapping[str, tuple[str, ...]], dialect: str = "", given: Iterable[str] = ()
+) -> SqlProgram:
     """The program of a dbt project.
 
     Args:
         place: Its folder, or its ``target`` folder.
         state: Incremental models that an earlier run has left rows of, with their columns.
         dialect: What the models are written in; empty: as the manifest's adapter says.
+        given: Names of inputs; models that are called so are not run.
 
     Raises:
         UsageError: There is no manifest (``usage.dbt``), or a model cannot be run here (``usage.dbt-model``).
@@ -52,7 +55,7 @@ def dbt_program(place: Path, state: Mapping[str, tuple[str, ...]], dialect: str 
 
     project = read_project(place, dialect)
     target = place if (place / "manifest.json").is_file() else place / "target"
-    return _Project(project, _configs(target / "manifest.json"), project_folder(place), state).program()
+    return _Project(project, _configs(target / "manifest.json"), project_folder(place), state, given).program()
 
 
 def incremental_state(file: Path) -> dict[str, tuple[str, ...]]:
@@ -83,11 +86,13 @@ class _Project:
         configs: Mapping[str, Mapping[str, Any]],
         root: Path,
         state: Mapping[str, tuple[str, ...]],
+        given: Iterable[str],
     ) -> None:
         self._project = project
         self._configs = configs
         self._root = root
         self._state = state
+        self._given = {name.lower() for name in given}
         self._short = _short_names(project)
 
     def program(self) -> SqlProgram:
@@ -103,7 +108,7 @@ class _Project:
             seeds,
             {_plain(each): self._short[each.id] for each in self._project.nodes.values() if each.id in self._short},
             tuple(self._short[each.id] for each in run if each.materialized == "incremental"),
-            tuple(f"{each.id} is not run: it is an input, {self._short[each.id]}.parquet" for each in others),
+            tuple(f"{each.id} is not run: {self._why(each)}" for each in others),
         )
 
     def _seeds(self) -> Iterator[DbtNode]:
@@ -131,7 +136,12 @@ class _Project:
             return None
 
     def _is_run(self, node: DbtNode) -> bool:
-        return node.kind == "model" and node.language == "sql" and node.materialized in _MATERIALIZED
+        is_kind = node.kind == "model" and node.language == "sql" and node.materialized in _MATERIALIZED
+        return is_kind and self._short[node.id] not in self._given
+
+    def _why(self, node: DbtNode) -> str:
+        name = self._short[node.id]
+        return "its rows are given" if name in self._given else f"it is an input, {name}.csv or {name}.parquet"
 
     def _ordered(self) -> list[DbtNode]:
         """All nodes, each behind those that it depends on."""

@@ -20,18 +20,22 @@ def is_sql_program(text: str) -> bool:
     return place.suffix.lower() == ".sql" or (place.is_dir() and is_project(place))
 
 
-def open_program(place: Path, state: Path | None = None, dialect: str = "") -> tuple[SqlProgram, Path]:
+def open_program(
+    place: Path, state: Path | None = None, dialect: str = "", inputs: Path | None = None
+) -> tuple[SqlProgram, Path]:
     """A program, and the folder of its runs.
 
     Args:
         place: A ``.sql`` file, a dbt project or its ``target`` folder.
         state: The folder of its runs; None: ``NAME.state`` in the working folder.
         dialect: What it is written in; empty: Spark SQL, or what the dbt project's adapter speaks.
+        inputs: The folder of its inputs: models of which it has a file are not run.
 
     Raises:
         UsageError: A file is missing, or a statement is not run here.
     """
     from govtool.app.ingest.sql_options import check_dialect
+    from govtool.app.why.data_folder import relation_files
     from govtool.app.workflow_runs.programs.dbt import dbt_program, incremental_state, project_folder
     from govtool.app.workflow_runs.programs.run import TABLES
     from govtool.app.workflow_runs.programs.sql import SqlProgram, read_script
@@ -39,7 +43,8 @@ def open_program(place: Path, state: Path | None = None, dialect: str = "") -> t
     dialect = check_dialect(dialect) if dialect else ""
     if place.suffix.lower() != ".sql":
         folder = state or Path(f"{project_folder(place).name}.state")
-        return dbt_program(place, incremental_state(folder / TABLES), dialect), folder
+        given = () if inputs is None else relation_files(inputs)
+        return dbt_program(place, incremental_state(folder / TABLES), dialect, given), folder
     try:
         content = place.read_bytes()
         text = content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")

@@ -274,6 +274,9 @@ class _Warehouse:
             root = from_sql(statement.query, self._visible(statement.query), self.program.dialect)
         except UsageError as error:
             error.location = _within(statement.location, error.location)
+            if error.code == "usage.sql-unsupported" and not self.program.digest and not error.hint:
+                name = statement.target
+                error.hint = f"{name}.csv or {name}.parquet in --inputs: then the model is an input, and is not run"
             raise
         made = outputs(root)
         if statement.columns and statement.kind in ("table", "view"):
