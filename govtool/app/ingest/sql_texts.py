@@ -77,8 +77,11 @@ def read_sql(store: Store, request: SqlRequest, stdin: IO[bytes] | None, *, repl
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
     root = root_of(request.paths)
     source, origin = named_source("sql", request.paths, request.source, store=store, replace=replace_source, root=root)
-    settings = options(request, source)
-    found = (*scripts(request, root, stdin), *_hooks(settings, root))
+    from govtool.capture.dbt.project import project_folders
+
+    folders = project_folders(request.paths)
+    settings = options(request, source, folders=folders)
+    found = (*scripts(request, root, stdin, folders), *_hooks(settings, root))
     stdin_text = {i.file: i.text for i in found if not isinstance(i, Diagnostic) and i.file == "<stdin>"}
     return SqlTexts(request, source, origin, settings, found, SourceText(root, stdin_text))
 

@@ -33,6 +33,7 @@ from govtool.capture.sql.memos.script_memos import (
     memo_of,
     part_of,
     script_of,
+    walks_of,
     write_of,
 )
 from govtool.capture.sql.options import relation_of
@@ -258,7 +259,7 @@ class _Attempt:
     def _add_earlier(self, item: Script, memo: ScriptMemo) -> bool:
         try:
             script = script_of(item.file, item.session or item.file, self._options.dialect, memo)
-            walks = {s: list(earlier) for s, (*_, earlier) in zip(script.statements, memo.statements, strict=True)}
+            walks = {s: walks_of(earlier) for s, (*_, earlier) in zip(script.statements, memo.statements, strict=True)}
             self._parts[item.file] = part_of(item.file, memo)
             _ = memo.outlines
         except _BROKEN:
@@ -366,9 +367,14 @@ class _Attempt:
     def _take(self, statement: StatementState, value: Any) -> None:
         _, _, unsettled, infos, writes = value
         statement.unsettled = bool(unsettled)
-        for name, id_, used, columns, complete, view in infos:
-            info = self._batch.shape(id_, dict(columns), complete=bool(complete))
+        before = self._taken.get(statement)
+        if before is not None and before[3] is infos and before[4] is writes:
+            return
+        for name, id_, used, columns, types, complete, view, mark in infos:
+            shape = dict.fromkeys(columns) if types is None else dict(zip(columns, types, strict=True))
+            info = self._batch.shape(id_, shape, complete=bool(complete))
             info.used = self._batch.used(used)
+            info.mark = "" if info.described else str(mark)
             info.view = None if view is None else _view(*view)
             statement.infos[name] = info
         statement.writes = [write_of(*fields) for fields in writes]

@@ -12,7 +12,7 @@ nothing, and a memo of another shape is no memo. It holds
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from govtool.capture.sql.folding.results import PartMaker, ScriptPart, Shortfall
 from govtool.capture.sql.memos.looks import depends_by_looks
 from govtool.capture.sql.resolve.routine_calls import calls_unknown, defined_routines, needed_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState, WalkOutcome
+from govtool.capture.sql.resolve.surroundings import signature
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, TableInfo
@@ -208,7 +209,7 @@ def _statement_value(statement: StatementState) -> Value:
         list(statement.fills),
         _insert_value(statement),
         [list(statement.functions), statement.function_mark],
-        [_outcome_value(outcome, statement.fills) for outcome in statement.outcomes or ()],
+        _outcome_values(statement.outcomes or (), statement.fills),
     ]
 
 
@@ -227,11 +228,36 @@ def _identifier_value(node: exp.Expr) -> Value:
     return [identifier.name, bool(identifier.args.get("quoted"))]
 
 
+def _outcome_values(outcomes: Sequence[WalkOutcome], fills: tuple[str, ...]) -> Value:
+    """Walks; what a walk has as the one before has it is None."""
+    values: list[list[Value]] = []
+    found: list[list[Value]] = []
+    for outcome in outcomes:
+        value = _outcome_value(outcome, fills)
+        before = values[-1] if values else [None] * len(value)
+        found.append([None if one == other else one for one, other in zip(value, before, strict=True)])
+        values.append(value)
+    return found
+
+
+def walks_of(values: Value) -> list[list[Value]]:
+    """The walks that ``_outcome_values`` made these of, each with all that it has."""
+    walks: list[list[Value]] = []
+    for value in values:
+        before = walks[-1] if walks else value
+        walks.append([other if one is None else one for one, other in zip(value, before, strict=True)])
+    return walks
+
+
+def _info_value(name: str, info: TableInfo) -> Value:
+    """A table that a statement defines: its columns, their types unless all are unknown, and its signature."""
+    types = list(info.columns.values()) if any(info.columns.values()) else None
+    mark = "" if info.described else signature(info)
+    return [name, info.id, info.used.name, list(info.columns), types, info.complete, info.view, mark]
+
+
 def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
-    infos = [
-        [name, info.id, info.used.name, list(map(list, info.columns.items())), info.complete, info.view]
-        for name, info in outcome.infos.items()
-    ]
+    infos = [_info_value(name, info) for name, info in outcome.infos.items()]
     writes = [
         [
             write.target,
