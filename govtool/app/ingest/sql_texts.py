@@ -100,7 +100,7 @@ def key_of(read: SqlTexts) -> IngestKey:
     """Return the identity of an ingest: its input and settings. The same again is the same batch."""
     digest = hashlib.sha256(json.dumps(read.how).encode())
     for item in read.found:
-        texts = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.text)
+        texts = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.digest)
         for part in texts:
             data = (part or "").encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)

@@ -5,10 +5,11 @@ exception.
 from __future__ import annotations
 
 import codecs
+import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -42,6 +43,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 STDIN = "<stdin>"
 
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _SKIPPED = frozenset({"node_modules", "__pycache__", "dbt_packages", "venv"})
 _BUILT = "target"
 """The folder of dbt's compiled files: skipped beside a ``dbt_project.yml``."""
@@ -58,6 +60,13 @@ class Script:
     """The session it ran in, for temp tables and USE; None: the file is its own session."""
     note: Diagnostic | None = None
     """An assumption of reading it, such as its encoding."""
+    text_digest: str = field(default="", repr=False, compare=False)
+    """A digest of its text; empty where it was not read from a file."""
+
+    @property
+    def digest(self) -> str:
+        """A digest of its text, of the same value wherever the text comes from."""
+        return self.text_digest or digest_of(self.text.encode("utf-8", "surrogatepass"))
 
 
 def read_scripts(
@@ -98,6 +107,11 @@ def _found(folder: Path, follow_links: bool) -> tuple[list[str], set[str]]:
     links: set[str] = set()
     _walk(str(folder), found, links, set(), 0, None if follow_links else folder.resolve())
     return _each_once(found, links), links
+
+
+def digest_of(data: bytes) -> str:
+    """A digest of a text in UTF-8."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def is_sql(name: str) -> bool:
@@ -304,7 +318,8 @@ def _script(name: str, data: bytes) -> Script | Diagnostic:
     except ValueError as error:
         return Diagnostic("not-sql", "error", f"cannot be read as text: {error}", name)
     if guessed is None:
-        return Script(name, text)
+        is_text = not data.startswith(_MARKS)  # and no more
+        return Script(name, text, text_digest=digest_of(data if is_text else text.encode("utf-8", "surrogatepass")))
     return Script(name, text, note=Diagnostic("unreadable", "info", f"not UTF-8; read as {guessed}", name))
 
 

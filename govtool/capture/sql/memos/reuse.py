@@ -141,14 +141,11 @@ def marks_of(read: Iterable[Script | Diagnostic], options: Options, settings_dig
     graph = _digest([project.graph_digest for project in options.projects])
     found = {}
     for script in scripts:
-        parts = [templated if "{" in script.text else settings_digest, script.file, script.session or "", script.text]
-        digest = hashlib.sha256()
+        how = templated if "{" in script.text else settings_digest
+        parts = [how, script.digest, script.session or "", script.file]
         if "{" in script.text and "graph" in script.text:
             parts.append(graph)
-        for part in parts:
-            data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big") + data)
-        found[script.file] = digest.hexdigest()[:32]
+        found[script.file] = _digest(parts)
     return found
 
 
@@ -344,13 +341,14 @@ class _Attempt:
         """
         values = self._earlier_walks[statement]
         last = len(values) - 1
+        skipped = self._skipped.get(statement, 0)
         try:
-            for number in dict.fromkeys((min(self._skipped.get(statement, 0), last), last)):
-                looks, deepest, *_ = values[number]
-                if looks_hold(self._batch, statement, looks, deepest):
-                    self._take(statement, values[number])
-                    self._skipped[statement] = self._skipped.get(statement, 0) + 1
-                    self._taken[statement] = values[number]
+            for number in (skipped, last) if skipped < last else (last,):
+                value = values[number]
+                if looks_hold(self._batch, statement, value[0], value[1]):
+                    self._take(statement, value)
+                    self._skipped[statement] = skipped + 1
+                    self._taken[statement] = value
                     return True
                 if not statement.replayable:
                     break

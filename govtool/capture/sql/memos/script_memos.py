@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlglot import exp
 
@@ -35,8 +35,7 @@ _OPEN: Final = [OpenStar(TableInfo("", None, complete=False))]
 """Of an output some of whose columns are not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class DerivationOutline:
+class DerivationOutline(NamedTuple):
     """The figures of a derivation that lies in the store."""
 
     target: str
@@ -242,10 +241,10 @@ def _outcome_values(outcomes: Sequence[WalkOutcome], fills: tuple[str, ...]) -> 
 
 def walks_of(values: Value) -> list[list[Value]]:
     """The walks that ``_outcome_values`` made these of, each with all that it has."""
-    walks: list[list[Value]] = []
-    for value in values:
-        before = walks[-1] if walks else value
-        walks.append([other if one is None else one for one, other in zip(value, before, strict=True)])
+    walks = [list(value) for value in values]
+    for number in range(1, len(walks)):
+        before = walks[number - 1]
+        walks[number] = [other if one is None else one for one, other in zip(walks[number], before, strict=True)]
     return walks
 
 
@@ -275,7 +274,11 @@ def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
 
 def _part_value(part: ScriptPart) -> Value:
     notes = [list(map(_note_value, notes)) for notes in (part.read, part.apart, part.noted)]
-    shortfalls = [[one.status, _note_value(one.diagnostic), one.runs, one.dialect] for one in part.shortfalls]
+    places = {note: number for number, note in enumerate([*part.read, *part.apart, *part.noted])}
+    shortfalls = [
+        [one.status, places.get(one.diagnostic, _note_value(one.diagnostic)), one.runs, one.dialect]
+        for one in part.shortfalls
+    ]
     return [part.counts, part.runs, list(map(list, part.defined)), notes, shortfalls]
 
 
@@ -299,10 +302,14 @@ def part_of(file: str, memo: ScriptMemo) -> ScriptPart:
     part.runs = {str(outcome): int(number) for outcome, number in runs.items()}
     part.defined = [(str(target), int(line)) for target, line in defined]
     part.read, part.apart, part.noted = ([Diagnostic.of(value) for value in values] for values in notes)
-    part.shortfalls = [
-        Shortfall(str(status), Diagnostic.of(note), int(times), "", str(dialect))
-        for status, note, times, dialect in shortfalls
-    ]
+    if shortfalls:
+        known = [*part.read, *part.apart, *part.noted]
+        part.shortfalls = [
+            Shortfall(
+                str(status), known[note] if type(note) is int else Diagnostic.of(note), int(times), "", str(dialect)
+            )
+            for status, note, times, dialect in shortfalls
+        ]
     return part
 
 
