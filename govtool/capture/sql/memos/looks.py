@@ -79,7 +79,7 @@ def _lookup_holds(batch: Tables, statement: StatementState, look: Sequence[Any],
         interner.depth = start
     if statement.replayable != unparsed or found != answer:  # its script was parsed on the way, or another answer
         return False
-    return kind == "v" or len(statement.diagnostics) - noted == look[4]
+    return kind == "v" or bool(len(statement.diagnostics) - noted == look[4])
 
 
 def depends_by_looks(statement: StatementState) -> bool:
