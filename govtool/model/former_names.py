@@ -15,6 +15,8 @@ _DATASETS = ("target", "dataset", "source_dataset", "candidates", "inputs", "out
 """Columns and fields of fragments that hold ids of datasets, or lists of them."""
 _TEXTS = ("file", "job")
 """Those that hold text with an id in it: the job of a run of Spark is called after its script and target."""
+_NEEDED: Mapping[Callable[[str], str], bytes] = {current_id: b"/", renewed_text: b"//"}
+"""What is in every text that a function changes."""
 _RENAMES: Mapping[str, Callable[[str], str]] = {
     **dict.fromkeys(_DATASETS, current_id),
     **dict.fromkeys(_TEXTS, renewed_text),
@@ -59,14 +61,23 @@ def _renamed(array: Any, name: str) -> Any:
 
 def _texts(array: Any, rename: Callable[[str], str]) -> Any:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     is_coded = pa.types.is_dictionary(array.type)
     texts = array.dictionary if is_coded else array
-    if not pa.types.is_string(texts.type) or not pc.any(pc.match_substring_regex(texts, FORMER)).as_py():
+    if not pa.types.is_string(texts.type) or not _holds(texts, _NEEDED[rename]):
+        return array
+    import pyarrow.compute as pc  # importing it takes as long as reading a fragment
+
+    if not pc.any(pc.match_substring_regex(texts, FORMER)).as_py():
         return array
     named = pa.array([text and rename(text) for text in texts.to_pylist()], texts.type)
     if named.equals(texts):
         return array
     # Two spellings of one name become one entry of the dictionary.
     return named.take(array.indices).dictionary_encode().cast(array.type) if is_coded else named
+
+
+def _holds(texts: Any, part: bytes) -> bool:
+    """Return whether a part is in an array of texts, or where two of them meet; perhaps only beside a slice of it."""
+    data = texts.buffers()[2]
+    return data is not None and part in data.to_pybytes()

@@ -120,7 +120,7 @@ def coverage_fragments(
     from govtool.store import Fragment
 
     row = {"source": source, "dialect": dialect, "files": files, "kind": kind, "place": _encodable(place)}
-    yield Fragment(source, COVERAGE_TABLE, _parquet([{**row, **coverage.counts()}], _coverage_schema()), 1)
+    yield Fragment(source, COVERAGE_TABLE, _rows_as_parquet([{**row, **coverage.counts()}], _coverage_schema()), 1)
     if reasons:
         costs = [
             {
@@ -134,7 +134,7 @@ def coverage_fragments(
             }
             for r in reasons
         ]
-        yield Fragment(source, REASONS_TABLE, _parquet(costs, _reasons_schema()), len(costs))
+        yield Fragment(source, REASONS_TABLE, _rows_as_parquet(costs, _reasons_schema()), len(costs))
     noted = tuple(diagnostics)
     if noted:
         yield Fragment(source, DIAGNOSTICS_TABLE, encode_diagnostics(source, noted), len(noted))
@@ -148,21 +148,18 @@ def encode_diagnostics(source: str, diagnostics: Iterable[Diagnostic]) -> bytes:
 @lru_cache(maxsize=1)
 def _encoded_diagnostics(source: str, diagnostics: tuple[Diagnostic, ...]) -> bytes:
     """Once for the comparison with what was noted before, and for the commit."""
-    rows = [
-        {
-            "source": source,
-            "code": d.code,
-            "severity": d.severity,
-            "message": _encodable(d.message),
-            "file": _encodable(d.file),
-            "line": d.line,
-            "column": d.column,
-            "target": _encodable(d.target),
-            "candidates": [_encodable(candidate) for candidate in d.candidates],
-        }
-        for d in diagnostics
+    columns: list[list[Any]] = [
+        [source] * len(diagnostics),
+        [d.code for d in diagnostics],
+        [d.severity for d in diagnostics],
+        [_encodable(d.message) for d in diagnostics],
+        [_encodable(d.file) for d in diagnostics],
+        [d.line for d in diagnostics],
+        [d.column for d in diagnostics],
+        [_encodable(d.target) for d in diagnostics],
+        [list(map(_encodable, d.candidates)) if d.candidates else [] for d in diagnostics],
     ]
-    return _parquet(rows, _diagnostics_schema())
+    return _parquet(columns, _diagnostics_schema())
 
 
 def read_coverage(
@@ -222,10 +219,14 @@ def decode_diagnostics(data: bytes) -> list[tuple[str, Diagnostic]]:
 
 def _encodable(text: str | None) -> str | None:
     """Text that UTF-8 can hold: a file name or a message may have lone surrogates."""
-    return text and text.encode("utf-8", "backslashreplace").decode()
+    return text if not text or text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
+def _rows_as_parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
+    return _parquet([[row[field.name] for row in rows] for field in schema], schema)
+
+
+def _parquet(columns: list[list[Any]], schema: Any) -> bytes:
     import pyarrow as pa
 
     from govtool.model.arrow_arrays import lists, numbers, texts
@@ -237,7 +238,7 @@ def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
             return numbers(values, kind)
         return lists(map(len, values), texts([item for listed in values for item in listed]), kind)
 
-    arrays = [made(field.type, [row[field.name] for row in rows]) for field in schema]
+    arrays = [made(field.type, values) for field, values in zip(schema, columns, strict=True)]
     return write_parquet(pa.Table.from_arrays(arrays, schema=schema), statistics=True)
 
 

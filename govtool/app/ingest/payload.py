@@ -152,10 +152,15 @@ def ingest_once(
         return replace(known, shortfalls=extract().shortfalls) if demand is not None and demand.shortfalls else known
     earlier = check_replacement(store, branch, key.source, key.origin)
     payload = extract()
+    reasons = _reasons(payload)
     if demand is not None:
         replaces = payload.is_empty and has_source(store, branch, key.source)
-        _judge(payload, key, replace(demand, nothing=without_stale), replaces=replaces)
-    result = commit_payload(store, payload, key, also_replaces=earlier, message=message, author=author, branch=branch)
+        found = (payload.coverage, payload.diagnostics, payload.shortfalls, reasons)
+        demand = replace(demand, nothing=without_stale)
+        require(demand, key, *found, empty=payload.is_empty, replaces=replaces)
+    result = commit_payload(
+        store, payload, key, reasons=reasons, also_replaces=earlier, message=message, author=author, branch=branch
+    )
     if payload.committed is not None:
         payload.committed()
     return IngestResult(
@@ -168,7 +173,7 @@ def ingest_once(
         key.text,
         payload.shortfalls,
         payload.counts,
-        _reasons(payload),
+        reasons,
         drops_unreadable=without_stale,
         address=remote_address(store),
     )
@@ -183,11 +188,6 @@ def has_source(store: Store, branch: str, name: str) -> bool:
     """Return whether the head of a branch has anything of a source."""
     head = store.seen(branch)
     return head is not None and bool(store.batches(head, name))
-
-
-def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand, *, replaces: bool) -> None:
-    found = (payload.coverage, payload.diagnostics, payload.shortfalls, _reasons(payload))
-    require(demand, key, *found, empty=payload.is_empty, replaces=replaces)
 
 
 def require(
@@ -257,12 +257,14 @@ def commit_payload(
     payload: IngestPayload,
     key: IngestKey,
     *,
+    reasons: tuple[Reason, ...] | None = None,
     also_replaces: tuple[str, ...] = (),
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
 ) -> CommitResult:
-    """Replace everything that a source contributed before, and parts of other sources that it takes over.
+    """Replace everything that a source contributed before, and parts of other sources that it takes over; ``reasons``
+    are those for incomplete coverage, where they are known.
 
     Raises:
         StoreError: the commit could not be written; the store is as it was.
@@ -278,7 +280,7 @@ def commit_payload(
     uploaded = tuple(store.upload(aliases.fragment(part) if aliases else part) for part in parts)
     if aliases and uploaded:
         more = (*more, *aliases.facts(source))
-    reasons = _reasons(payload)
+    reasons = _reasons(payload) if reasons is None else reasons
     summary: dict[str, Any] = {
         "command": key.command,
         "source": source,

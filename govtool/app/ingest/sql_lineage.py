@@ -405,8 +405,8 @@ def _usable(store: Store, branch: str, source: str, earlier: EarlierIngest) -> _
 
 def digest_of(how: Sequence[object]) -> str:
     """A digest of all but the scripts that decides an ingest's result, the encoder included."""
-    from importlib.metadata import version
+    import pyarrow as pa
 
     from govtool.capture.sql.templates.budget import allowed_seconds
 
-    return hashlib.sha256(json.dumps([*how, version("pyarrow"), allowed_seconds()]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([*how, pa.__version__, allowed_seconds()]).encode()).hexdigest()

@@ -127,8 +127,10 @@ def file_name(path: Path, root: Path) -> str:
     return (name if name != "." else path.name).encode("utf-8", "backslashreplace").decode()
 
 
-def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterator[Script | Diagnostic]:
-    """Read what the request names.
+def scripts(
+    request: SqlRequest, root: Path, stdin: IO[bytes] | None, folders: Mapping[Path, Path] | None = None
+) -> Iterator[Script | Diagnostic]:
+    """Read what the request names; ``folders`` are its ``project_folders``, where they are known.
 
     Raises:
         UsageError: a path does not exist, or there is no SQL in a folder.
@@ -139,11 +141,12 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
     for item in read_scripts(request.paths, root=root, stdin=stdin, follow_links=request.follow_links):
         named.update([item.file or ""] if isinstance(item, Diagnostic) else ())
         yield item
-    from govtool.capture.dbt.project import links_out, unread_settings
+    from govtool.capture.dbt.project import links_out, project_folders, unread_settings
 
-    yield from unread_settings(request.paths, root)
+    folders = project_folders(request.paths) if folders is None else folders
+    yield from unread_settings(request.paths, root, folders)
     if not request.follow_links:
-        yield from (note for note in links_out(request.paths, root) if note.file not in named)
+        yield from (note for note in links_out(request.paths, root, folders) if note.file not in named)
 
 
 def extract_scripts(
@@ -250,8 +253,11 @@ def schema_diagnostics(settings: Options) -> tuple[Diagnostic, ...]:
     return () if settings.schema is None else settings.schema.diagnostics
 
 
-def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> Options:
-    """The extractor's options for a request; ``evidence`` keeps the text of statements.
+def options(
+    request: SqlRequest, source: str = "", *, evidence: bool = True, folders: Mapping[Path, Path] | None = None
+) -> Options:
+    """The extractor's options for a request; ``evidence`` keeps the text of statements, ``folders`` are its
+    ``project_folders``, where they are known.
 
     Raises:
         UnknownNameError: the dialect is unknown.
@@ -267,7 +273,7 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
             from govtool.app.ingest.postgres_explain import check_explainable
 
             check_explainable(request.catalog)
-        return _with_catalog(request, source, evidence=evidence)
+        return _with_catalog(request, source, evidence=evidence, folders=folders)
     dialect = check_dialect(request.dialect)
     return Options(
         dialect=dialect,
@@ -278,7 +284,7 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
         source=source,
         namespace=request.namespace or "default",
         variables=request.variables,
-        projects=_projects(request),
+        projects=_projects(request, folders),
         evidence=evidence,
     )
 
@@ -294,13 +300,13 @@ def _supplied(request: SqlRequest, dialect: str) -> Schema | None:
     return given if files is None else files.merged(given)
 
 
-def _projects(request: SqlRequest) -> tuple[DbtProject, ...]:
+def _projects(request: SqlRequest, folders: Mapping[Path, Path] | None) -> tuple[DbtProject, ...]:
     from govtool.capture.dbt.project import read_projects
 
-    return read_projects(request.paths, root_of(request.paths), follow_links=request.follow_links)
+    return read_projects(request.paths, root_of(request.paths), follow_links=request.follow_links, folders=folders)
 
 
-def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Options:
+def _with_catalog(request: SqlRequest, source: str, *, evidence: bool, folders: Mapping[Path, Path] | None) -> Options:
     """Options with a database's catalog as the schema; schemas that are given otherwise come first."""
     from govtool.capture.catalog.read import read_catalog
     from govtool.capture.sql.schemas.supplied import Schema
@@ -319,6 +325,7 @@ def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Option
         ),
         source,
         evidence=evidence,
+        folders=folders,
     )
     known = Schema(catalog.tables)
     return replace(plain, schema=known if plain.schema is None else known.merged(plain.schema))

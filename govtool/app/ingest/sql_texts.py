@@ -77,8 +77,11 @@ def read_sql(store: Store, request: SqlRequest, stdin: IO[bytes] | None, *, repl
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
     root = root_of(request.paths)
     source, origin = named_source("sql", request.paths, request.source, store=store, replace=replace_source, root=root)
-    settings = options(request, source)
-    found = (*scripts(request, root, stdin), *_hooks(settings, root))
+    from govtool.capture.dbt.project import project_folders
+
+    folders = project_folders(request.paths)
+    settings = options(request, source, folders=folders)
+    found = (*scripts(request, root, stdin, folders), *_hooks(settings, root))
     stdin_text = {i.file: i.text for i in found if not isinstance(i, Diagnostic) and i.file == "<stdin>"}
     return SqlTexts(request, source, origin, settings, found, SourceText(root, stdin_text))
 
@@ -97,7 +100,7 @@ def key_of(read: SqlTexts) -> IngestKey:
     """Return the identity of an ingest: its input and settings. The same again is the same batch."""
     digest = hashlib.sha256(json.dumps(read.how).encode())
     for item in read.found:
-        texts = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.text)
+        texts = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.digest)
         for part in texts:
             data = (part or "").encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)

@@ -154,9 +154,12 @@ def lineage_of(
     """
     if request.catalog is not None:  # without a store there is nothing that names would have to be told apart from
         request = replace(request, namespace=request.namespace or DEFAULT_NAMESPACE)
-    settings = options(request, evidence=False)
+    from govtool.capture.dbt.project import project_folders
+
+    folders = project_folders(request.paths)
+    settings = options(request, evidence=False, folders=folders)
     root = root_of(request.paths)
-    found = list(scripts(request, root, stdin))
+    found = list(scripts(request, root, stdin, folders))
     settings = _with_siblings(found, request, settings, root)
     extraction = extract_scripts(found, settings, SqlMeter(counting(progress)).report)
     if request.explain and request.catalog is not None:

@@ -54,7 +54,10 @@ class ParserGarbage:
         self._parsed += size
         if self._parsed > GARBAGE_OF:
             self._parsed = 0
-            gc.collect(0)
+            if gc.get_count()[0] > MANY_YOUNG:  # the memos of many scripts, and the garbage of a few
+                _make_old()
+            else:
+                gc.collect(0)
             _left.trees = True  # these do not count as new any more, and are as many as before
 
 

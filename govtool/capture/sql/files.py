@@ -5,10 +5,11 @@ exception.
 from __future__ import annotations
 
 import codecs
+import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -42,6 +43,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 STDIN = "<stdin>"
 
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _SKIPPED = frozenset({"node_modules", "__pycache__", "dbt_packages", "venv"})
 _BUILT = "target"
 """The folder of dbt's compiled files: skipped beside a ``dbt_project.yml``."""
@@ -58,6 +60,13 @@ class Script:
     """The session it ran in, for temp tables and USE; None: the file is its own session."""
     note: Diagnostic | None = None
     """An assumption of reading it, such as its encoding."""
+    text_digest: str = field(default="", repr=False, compare=False)
+    """A digest of its text; empty where it was not read from a file."""
+
+    @property
+    def digest(self) -> str:
+        """A digest of its text, of the same value wherever the text comes from."""
+        return self.text_digest or digest_of(self.text.encode("utf-8", "surrogatepass"))
 
 
 def read_scripts(
@@ -88,16 +97,21 @@ def read_scripts(
         yield from _path(Path(path), Path(root) if root is not None else None, follow_links)
 
 
-def _found(folder: Path, follow_links: bool) -> tuple[list[Path], set[Path]]:
+def _found(folder: Path, follow_links: bool) -> tuple[list[str], set[str]]:
     """The SQL files below a folder, sorted, and what of it is a link; hidden folders and packages are left out.
 
     A symbolic link that leads out of the folder is listed itself, not what is behind it, unless links are followed.
     A link to a file that is found anyway, or that leads round, is left out.
     """
-    found: list[Path] = []
-    links: set[Path] = set()
-    _walk(folder, found, links, set(), 0, None if follow_links else folder.resolve())
+    found: list[str] = []
+    links: set[str] = set()
+    _walk(str(folder), found, links, set(), 0, None if follow_links else folder.resolve())
     return _each_once(found, links), links
+
+
+def digest_of(data: bytes) -> str:
+    """A digest of a text in UTF-8."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def is_sql(name: str) -> bool:
@@ -187,20 +201,25 @@ def _path(path: Path, root: Path | None, follow_links: bool) -> Iterator[Script 
             hint=f"files that end in {', '.join(SUFFIXES[:4])} are read; name other files one by one",
         )
     top = None if follow_links else path.resolve()
+    here = "" if path.is_absolute() else os.getcwd()  # noqa: PTH109
+    below = os.path.join(here, root or path, "")  # noqa: PTH118
     for file in files:
-        name = _relative(file, root or path)
-        yield link_out(name) if file in links and _leaves(file, top) else _read(file, name, found=True)
+        whole = os.path.join(here, file.removeprefix("./"))  # noqa: PTH118 - text, as there may be thousands
+        plain = os.sep == "/" and whole.startswith(below) and whole.isascii()
+        name = whole[len(below) :] if plain else _relative(Path(file), root or path)
+        yield link_out(name) if file in links and _leaves(Path(file), top) else _read(file, name, found=True)
 
 
-def _each_once(paths: Sequence[Path], links: Collection[Path]) -> list[Path]:
+def _each_once(paths: Sequence[str], links: Collection[str]) -> list[str]:
     """Leave out links to files that are listed themselves, or by an earlier link."""
     if not links:
         return list(paths)
-    known = {Path(os.path.realpath(path)) for path in paths if path not in links}
+    known = {os.path.realpath(path) for path in paths if path not in links}
     kept = []
     for path in paths:
-        behind = Path(os.path.realpath(path)) if path in links else None
-        if behind is not None and behind in known and not (path.name != behind.name and _is_of_dbt(path)):
+        behind = os.path.realpath(path) if path in links else None
+        renamed = behind is not None and os.path.basename(path) != os.path.basename(behind)  # noqa: PTH119
+        if behind is not None and behind in known and not (renamed and _is_of_dbt(Path(path))):
             continue
         if behind is not None:
             known.add(behind)
@@ -219,18 +238,19 @@ def _leaves(path: Path, top: Path | None) -> bool:
 
 
 def _walk(
-    folder: Path, found: list[Path], links: set[Path], seen: set[tuple[int, int]], depth: int, top: Path | None
+    folder: str, found: list[str], links: set[str], seen: set[tuple[int, int]], depth: int, top: Path | None
 ) -> None:
     try:
-        here = folder.stat()
+        here = os.stat(folder)  # noqa: PTH116 - of thousands of folders, the methods of paths take as long as the system
         if (here.st_dev, here.st_ino) in seen or depth > 100:
             return
         seen.add((here.st_dev, here.st_ino))
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=_name_of)
     except OSError:
         # Read as a file, it yields the diagnostic with the reason.
         found.append(folder)
-        if folder.is_symlink():
+        if os.path.islink(folder):  # noqa: PTH114
             links.add(folder)
         return
     for entry in entries:
@@ -241,18 +261,26 @@ def _walk(
         except OSError:
             is_folder = False
         if is_folder and entry.is_symlink() and _leaves(Path(entry.path), top):
-            found.append(Path(entry.path))
-            links.add(found[-1])
+            found.append(entry.path)
+            links.add(entry.path)
         elif is_folder:
-            if entry.name not in _SKIPPED and not (entry.name == _BUILT and (folder / "dbt_project.yml").exists()):
-                _walk(Path(entry.path), found, links, seen, depth + 1, top)
+            if entry.name not in _SKIPPED and not (entry.name == _BUILT and _holds_project(folder)):
+                _walk(entry.path, found, links, seen, depth + 1, top)
         elif is_sql(entry.name):
-            found.append(Path(entry.path))
+            found.append(entry.path)
             if entry.is_symlink():
-                links.add(found[-1])
+                links.add(entry.path)
 
 
-def _read(path: Path, name: str, *, found: bool = False) -> Script | Diagnostic:
+def _name_of(entry: os.DirEntry[str]) -> str:
+    return entry.name
+
+
+def _holds_project(folder: str) -> bool:
+    return Path(folder, "dbt_project.yml").exists()
+
+
+def _read(path: Path | str, name: str, *, found: bool = False) -> Script | Diagnostic:
     """Read a file. One that was named may be a pipe; one found in a folder may not: it could block for ever."""
     try:
         place = str(path)  # of thousands of files, the methods of paths take as long as the system does
@@ -260,19 +288,28 @@ def _read(path: Path, name: str, *, found: bool = False) -> Script | Diagnostic:
         if not stat.S_ISREG(mode.st_mode) and (found or not stat.S_ISFIFO(mode.st_mode)):
             return _unreadable(
                 name,
-                f"the folder {path.name} cannot be read" if stat.S_ISDIR(mode.st_mode) else "not a regular file",
+                f"the folder {Path(path).name} cannot be read" if stat.S_ISDIR(mode.st_mode) else "not a regular file",
             )
         if mode.st_size > MAX_BYTES:
             return _unreadable(name, f"{mode.st_size // 2**20} MiB; at most {MAX_BYTES // 2**20} are read")
-        with open(place, "rb") if stat.S_ISREG(mode.st_mode) else open_given(path) as file:  # noqa: PTH123
-            data = file.read(mode.st_size + 1)
-            if len(data) > mode.st_size:  # it grows, or is a pipe
-                data += file.read(MAX_BYTES + 1 - len(data))
+        data = _data(place, mode.st_size) if stat.S_ISREG(mode.st_mode) else b""
+        if len(data) != mode.st_size or not data:  # it grows, or is a pipe
+            with open_given(Path(path)) as file:
+                data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         return _unreadable(name, _reason(error))
     if len(data) > MAX_BYTES:
         return _unreadable(name, f"more than {MAX_BYTES // 2**20} MiB")
     return _script(name, data)
+
+
+def _data(place: str, size: int) -> bytes:
+    """What one read of the system gets of a file: of thousands of files, objects around it take as long."""
+    number = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(number, size + 1)
+    finally:
+        os.close(number)
 
 
 def _script(name: str, data: bytes) -> Script | Diagnostic:
@@ -281,16 +318,13 @@ def _script(name: str, data: bytes) -> Script | Diagnostic:
     except ValueError as error:
         return Diagnostic("not-sql", "error", f"cannot be read as text: {error}", name)
     if guessed is None:
-        return Script(name, text)
+        is_text = not data.startswith(_MARKS)  # and no more
+        return Script(name, text, text_digest=digest_of(data if is_text else text.encode("utf-8", "surrogatepass")))
     return Script(name, text, note=Diagnostic("unreadable", "info", f"not UTF-8; read as {guessed}", name))
 
 
 def _relative(path: Path, root: Path) -> str:
     """The path below the root, or the file's name if it is not below it: absolute paths are never stored."""
-    here = "" if path.is_absolute() and root.is_absolute() else os.getcwd()  # noqa: PTH109 - of thousands of files
-    below, whole = os.path.join(here, root, ""), os.path.join(here, path)  # noqa: PTH118
-    if os.sep == "/" and whole.startswith(below) and whole.isascii():
-        return whole[len(below) :]
     try:
         relative = path.absolute().relative_to(root.absolute())
     except ValueError:

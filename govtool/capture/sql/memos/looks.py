@@ -9,7 +9,7 @@ from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.resolve.surroundings import known_table, signature, view_mark
 from govtool.capture.sql.resolve.tables import Tables
 from govtool.capture.sql.walk.query import MAX_DEPTH
-from govtool.capture.sql.walk.usage import ShownByTape, usage_digest
+from govtool.capture.sql.walk.usage import ShownByTape
 
 
 def looks_hold(batch: Tables, statement: StatementState, looks: Sequence[Sequence[Any]], deepest: int) -> bool:
@@ -42,40 +42,44 @@ def _hold(
     if start + deepest >= MAX_DEPTH:
         return False
     interner.deepest = max(interner.deepest, start + deepest)
-    unparsed = statement.replayable
     for look in looks:
         kind, name = look[0], look[1]
-        if kind == "t":
-            noted = len(statement.diagnostics)
-            interner.depth = start + look[2]
-            try:
-                found = known_table(batch, name, statement)
-            finally:
-                interner.depth = start
-            if statement.replayable != unparsed:  # its script was parsed on the way
+        if kind == "c":
+            used = batch.used(name)
+            if not used.columns.isdisjoint(look[2]) or not used.columns.issuperset(look[3]):
                 return False
-            if signature(found) != look[3] or len(statement.diagnostics) - noted != look[4]:
+            shown.add(used, look[4])
+        elif kind == "f":
+            if not batch.have_mark(look[2], name):
                 return False
-        elif kind == "v":
-            interner.depth = start + look[2]
-            try:
-                seen = view_mark(batch.view(name, statement))
-            finally:
-                interner.depth = start
-            if statement.replayable != unparsed or seen != look[3]:
+        elif kind == "s":
+            if batch.used(name).digest() != look[2]:
                 return False
-        elif kind == "h":
-            if (look[2] in batch.used(name).columns) != bool(look[3]):
+        elif kind == "n":
+            if batch.other_name(name, statement.script.dialect) != look[2]:
                 return False
-        elif kind == "u":
-            shown.add(batch.used(name), look[2])
-        elif kind in ("f", "n"):
-            dialect = statement.script.dialect
-            if (batch.function_mark(name) if kind == "f" else batch.other_name(name, dialect)) != look[2]:
-                return False
-        elif kind != "s" or usage_digest(sorted(batch.used(name).columns)) != look[2]:
+        elif not _lookup_holds(batch, statement, look, start):
             return False
     return True
+
+
+def _lookup_holds(batch: Tables, statement: StatementState, look: Sequence[Any], start: int) -> bool:
+    """Look a table or a view up once more, as deep in queries as then; other statements may be walked for it."""
+    kind, name, depth, answer, *_ = look
+    interner, unparsed, noted = batch.interner, statement.replayable, len(statement.diagnostics)
+    interner.depth = start + depth
+    try:
+        if kind == "t":
+            found = signature(known_table(batch, name, statement))
+        elif kind == "v":
+            found = view_mark(batch.view(name, statement))
+        else:
+            return False
+    finally:
+        interner.depth = start
+    if statement.replayable != unparsed or found != answer:  # its script was parsed on the way, or another answer
+        return False
+    return kind == "v" or bool(len(statement.diagnostics) - noted == look[4])
 
 
 def depends_by_looks(statement: StatementState) -> bool:

@@ -33,6 +33,7 @@ from govtool.capture.sql.memos.script_memos import (
     memo_of,
     part_of,
     script_of,
+    walks_of,
     write_of,
 )
 from govtool.capture.sql.options import relation_of
@@ -140,14 +141,11 @@ def marks_of(read: Iterable[Script | Diagnostic], options: Options, settings_dig
     graph = _digest([project.graph_digest for project in options.projects])
     found = {}
     for script in scripts:
-        parts = [templated if "{" in script.text else settings_digest, script.file, script.session or "", script.text]
-        digest = hashlib.sha256()
+        how = templated if "{" in script.text else settings_digest
+        parts = [how, script.digest, script.session or "", script.file]
         if "{" in script.text and "graph" in script.text:
             parts.append(graph)
-        for part in parts:
-            data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big") + data)
-        found[script.file] = digest.hexdigest()[:32]
+        found[script.file] = _digest(parts)
     return found
 
 
@@ -258,7 +256,7 @@ class _Attempt:
     def _add_earlier(self, item: Script, memo: ScriptMemo) -> bool:
         try:
             script = script_of(item.file, item.session or item.file, self._options.dialect, memo)
-            walks = {s: list(earlier) for s, (*_, earlier) in zip(script.statements, memo.statements, strict=True)}
+            walks = {s: walks_of(earlier) for s, (*_, earlier) in zip(script.statements, memo.statements, strict=True)}
             self._parts[item.file] = part_of(item.file, memo)
             _ = memo.outlines
         except _BROKEN:
@@ -343,13 +341,14 @@ class _Attempt:
         """
         values = self._earlier_walks[statement]
         last = len(values) - 1
+        skipped = self._skipped.get(statement, 0)
         try:
-            for number in dict.fromkeys((min(self._skipped.get(statement, 0), last), last)):
-                looks, deepest, *_ = values[number]
-                if looks_hold(self._batch, statement, looks, deepest):
-                    self._take(statement, values[number])
-                    self._skipped[statement] = self._skipped.get(statement, 0) + 1
-                    self._taken[statement] = values[number]
+            for number in (skipped, last) if skipped < last else (last,):
+                value = values[number]
+                if looks_hold(self._batch, statement, value[0], value[1]):
+                    self._take(statement, value)
+                    self._skipped[statement] = skipped + 1
+                    self._taken[statement] = value
                     return True
                 if not statement.replayable:
                     break
@@ -366,9 +365,14 @@ class _Attempt:
     def _take(self, statement: StatementState, value: Any) -> None:
         _, _, unsettled, infos, writes = value
         statement.unsettled = bool(unsettled)
-        for name, id_, used, columns, complete, view in infos:
-            info = self._batch.shape(id_, dict(columns), complete=bool(complete))
+        before = self._taken.get(statement)
+        if before is not None and before[3] is infos and before[4] is writes:
+            return
+        for name, id_, used, columns, types, complete, view, mark in infos:
+            shape = dict.fromkeys(columns) if types is None else dict(zip(columns, types, strict=True))
+            info = self._batch.shape(id_, shape, complete=bool(complete))
             info.used = self._batch.used(used)
+            info.mark = "" if info.described else str(mark)
             info.view = None if view is None else _view(*view)
             statement.infos[name] = info
         statement.writes = [write_of(*fields) for fields in writes]

@@ -12,9 +12,9 @@ nothing, and a memo of another shape is no memo. It holds
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlglot import exp
 
@@ -22,6 +22,7 @@ from govtool.capture.sql.folding.results import PartMaker, ScriptPart, Shortfall
 from govtool.capture.sql.memos.looks import depends_by_looks
 from govtool.capture.sql.resolve.routine_calls import calls_unknown, defined_routines, needed_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState, WalkOutcome
+from govtool.capture.sql.resolve.surroundings import signature
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, TableInfo
@@ -34,8 +35,7 @@ _OPEN: Final = [OpenStar(TableInfo("", None, complete=False))]
 """Of an output some of whose columns are not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class DerivationOutline:
+class DerivationOutline(NamedTuple):
     """The figures of a derivation that lies in the store."""
 
     target: str
@@ -208,7 +208,7 @@ def _statement_value(statement: StatementState) -> Value:
         list(statement.fills),
         _insert_value(statement),
         [list(statement.functions), statement.function_mark],
-        [_outcome_value(outcome, statement.fills) for outcome in statement.outcomes or ()],
+        _outcome_values(statement.outcomes or (), statement.fills),
     ]
 
 
@@ -227,11 +227,36 @@ def _identifier_value(node: exp.Expr) -> Value:
     return [identifier.name, bool(identifier.args.get("quoted"))]
 
 
+def _outcome_values(outcomes: Sequence[WalkOutcome], fills: tuple[str, ...]) -> Value:
+    """Walks; what a walk has as the one before has it is None."""
+    values: list[list[Value]] = []
+    found: list[list[Value]] = []
+    for outcome in outcomes:
+        value = _outcome_value(outcome, fills)
+        before = values[-1] if values else [None] * len(value)
+        found.append([None if one == other else one for one, other in zip(value, before, strict=True)])
+        values.append(value)
+    return found
+
+
+def walks_of(values: Value) -> list[list[Value]]:
+    """The walks that ``_outcome_values`` made these of, each with all that it has."""
+    walks = [list(value) for value in values]
+    for number in range(1, len(walks)):
+        before = walks[number - 1]
+        walks[number] = [other if one is None else one for one, other in zip(walks[number], before, strict=True)]
+    return walks
+
+
+def _info_value(name: str, info: TableInfo) -> Value:
+    """A table that a statement defines: its columns, their types unless all are unknown, and its signature."""
+    types = list(info.columns.values()) if any(info.columns.values()) else None
+    mark = "" if info.described else signature(info)
+    return [name, info.id, info.used.name, list(info.columns), types, info.complete, info.view, mark]
+
+
 def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
-    infos = [
-        [name, info.id, info.used.name, list(map(list, info.columns.items())), info.complete, info.view]
-        for name, info in outcome.infos.items()
-    ]
+    infos = [_info_value(name, info) for name, info in outcome.infos.items()]
     writes = [
         [
             write.target,
@@ -249,7 +274,11 @@ def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
 
 def _part_value(part: ScriptPart) -> Value:
     notes = [list(map(_note_value, notes)) for notes in (part.read, part.apart, part.noted)]
-    shortfalls = [[one.status, _note_value(one.diagnostic), one.runs, one.dialect] for one in part.shortfalls]
+    places = {note: number for number, note in enumerate([*part.read, *part.apart, *part.noted])}
+    shortfalls = [
+        [one.status, places.get(one.diagnostic, _note_value(one.diagnostic)), one.runs, one.dialect]
+        for one in part.shortfalls
+    ]
     return [part.counts, part.runs, list(map(list, part.defined)), notes, shortfalls]
 
 
@@ -273,10 +302,14 @@ def part_of(file: str, memo: ScriptMemo) -> ScriptPart:
     part.runs = {str(outcome): int(number) for outcome, number in runs.items()}
     part.defined = [(str(target), int(line)) for target, line in defined]
     part.read, part.apart, part.noted = ([Diagnostic.of(value) for value in values] for values in notes)
-    part.shortfalls = [
-        Shortfall(str(status), Diagnostic.of(note), int(times), "", str(dialect))
-        for status, note, times, dialect in shortfalls
-    ]
+    if shortfalls:
+        known = [*part.read, *part.apart, *part.noted]
+        part.shortfalls = [
+            Shortfall(
+                str(status), known[note] if type(note) is int else Diagnostic.of(note), int(times), "", str(dialect)
+            )
+            for status, note, times, dialect in shortfalls
+        ]
     return part
 
 

@@ -124,6 +124,7 @@ class Batch(Tables):
         """Keep the tape of a walk with what others see of its outcome."""
         interner, tape = self.interner, self.recorder.tape
         if tape is not None:
+            tape.end()
             tape.deepest = interner.deepest - tape.start
             outcome = WalkOutcome(tape, dict(statement.infos), statement.writes, statement.unsettled)
             statement.outcomes = [*(statement.outcomes or ()), outcome]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -48,6 +48,10 @@ class Definitions(Relations):
         super().__init__(schema)
         self.functions: dict[str, Inline] = {}
         self.function_marks: dict[str, str] = {}
+        self._no_functions: set[str] = set()
+        """Names without a function, as far as anybody asked."""
+        self._marked = 0
+        """How many functions there were then."""
         """By function a digest of the script that defines it, where walks are recorded."""
         self.unparsed_functions: dict[str, Callable[[], Inline | None]] = {}
         """Functions of scripts that are not parsed: how to have one."""
@@ -285,6 +289,19 @@ class Definitions(Relations):
         """Return a digest of what decides about the function of that name; empty if there is none."""
         mark = self.function_marks.get(name)
         return self.function_marks.get(name.rsplit(".", 1)[-1], "") if mark is None else mark
+
+    def have_mark(self, names: Sequence[str], mark: str) -> bool:
+        """Return whether the functions of all these names have a mark, which is empty where there are none."""
+        if mark:
+            return all(self.function_mark(name) == mark for name in names)
+        if self._marked != len(self.function_marks):
+            self._marked = len(self.function_marks)
+            self._no_functions.clear()
+        if not self._no_functions.issuperset(names):
+            if not all(not self.function_mark(name) for name in names):
+                return False
+            self._no_functions.update(names)
+        return True
 
     def _foreign(self, name: str) -> None:
         """Note a routine in another language, or of several statements: its name is no proof of what it does."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Final
-
-from sqlglot.dialects.postgres import Postgres
 
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.scripts.control.dynamic import CALLS_ROUTINE
@@ -55,27 +54,23 @@ _OF_SQL_SERVER: Final = word_set(
 )
 """Stored procedures of the system, by Microsoft's reference of Transact-SQL: others may be called ``sp_…`` as well."""
 _SYSTEM_SCHEMA: Final = re.compile(r"(?:(?:master|msdb|tempdb)\.(?:\.|dbo\.|sys\.)?|dbo\.|sys\.)?", re.IGNORECASE)
-_ADMINISTERS: Final = re.compile(
-    r"""system\$\w+|bq\.(?:refresh_materialized_view|abort_session|jobs\.cancel)|mysql\.rds_\w+|
+_ADMINISTERS: Final = r"""system\$\w+|bq\.(?:refresh_materialized_view|abort_session|jobs\.cancel)|mysql\.rds_\w+|
     refresh_continuous_aggregate|(?:add|remove)_(?:retention|compression|columnstore|reorder|continuous_aggregate)_policy|
     raise_application_error|
     (?:sys\.)?dbms_(?:output|stats|lock|session|application_info|random|lob|utility|metadata|mview|snapshot|assert|
     crypto|alert|profiler|space|rls|refresh|transaction|flashback|monitor|trace|obfuscation)\.\w+|apex_util\.\w+|
     (?:\w+\.)?system\.(?:runtime\.kill_query|rewrite_\w+|expire_snapshots|remove_orphan_files|rollback_to_\w+|
     set_current_snapshot|cherrypick_snapshot|fast_forward|publish_changes|ancestors_of|compute_table_stats|
-    sync_partition_metadata|flush_metadata_cache|drop_stats|unregister_table)""",
-    re.IGNORECASE | re.VERBOSE,
-)
+    sync_partition_metadata|flush_metadata_cache|drop_stats|unregister_table)"""
 """Procedures that other systems bring with them and that hand on no data of tables."""
 
 
 _EFFECT: Final = re.compile(rf"\s*(SELECT|PERFORM)\s+{_NAME}\s*\(", re.IGNORECASE)
 _RUN_BY_TRIGGER: Final = re.compile(rf".*?\bEXECUTE\s+(?:FUNCTION|PROCEDURE)\s+{_NAME}", re.IGNORECASE | re.DOTALL)
-_KNOWN_TO_PARSER: Final = frozenset({*Postgres.Parser.FUNCTIONS, *Postgres.Parser.FUNCTION_PARSERS})
 _FROM: Final = re.compile(r"\b(?:FROM|INTO)\b", re.IGNORECASE)
 _LITERAL: Final = re.compile(r"'[^']*'")
-_OF_POSTGRES: Final = re.compile(
-    r"""pg_catalog\.\w+|pg_\w+|set_config|current_setting|(?:set|next|curr|last)val|lo_\w+|txid_\w+|has_\w+_privilege|
+_OF_POSTGRES: Final = r"""
+    pg_catalog\.\w+|pg_\w+|set_config|current_setting|(?:set|next|curr|last)val|lo_\w+|txid_\w+|has_\w+_privilege|
     (?:obj|col|shobj)_description|inet_\w+|to_(?:char|date|timestamp|number|jsonb?|ts\w+|hex|reg\w+)|
     jsonb?_\w+|array_\w+|regexp_\w+|postgis_\w+|
     (?:\w+\.)?(?:add|drop|update)geometry\w+|uuid_generate_\w+|gen_(?:random_\w+|salt)|gin_\w+|
@@ -83,10 +78,22 @@ _OF_POSTGRES: Final = re.compile(
     create_hypertable|create_distributed_table|suppress_redundant_updates_trigger|version|setseed|moddatetime|
     row|distinct|all|any|some|not|interval|(?:clock|statement|transaction)_timestamp|timeofday|\w+_agg|quote_\w+|digest|
     crypt|hmac|encode|decode|current_\w+|session_user|
-    set_(?:chunk|integer|number)\w*|format""",
-    re.IGNORECASE | re.VERBOSE,
-)
+    set_(?:chunk|integer|number)\w*|format"""
 """Functions of PostgreSQL and its common extensions that hand on no data but that of tables which they name."""
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """A pattern of names; compiled where a call is read, as most ingests read none."""
+    return re.compile(text, re.IGNORECASE | re.VERBOSE)
+
+
+@cache
+def _known_to_postgres() -> frozenset[str]:
+    """The names of functions that the parser of PostgreSQL knows."""
+    from sqlglot.dialects.postgres import Postgres
+
+    return frozenset({*Postgres.Parser.FUNCTIONS, *Postgres.Parser.FUNCTION_PARSERS})
 
 
 def defined_routines(scripts: Iterable[ScriptState]) -> frozenset[str]:
@@ -125,7 +132,7 @@ def _called_by_postgres(head: str, text: str) -> str | None:
     if found is None or (found[1].upper() == "SELECT" and _FROM.search(_LITERAL.sub("", text))):
         return None
     name = _plain(found[2])
-    is_known = _last_part(name).upper() in _KNOWN_TO_PARSER or _OF_POSTGRES.fullmatch(name)
+    is_known = _last_part(name).upper() in _known_to_postgres() or _pattern(_OF_POSTGRES).fullmatch(name)
     return None if is_known else found[2]
 
 
@@ -224,4 +231,4 @@ def _administers(name: str) -> bool:
     last = _last_part(name).upper()
     if last in _OF_SQL_SERVER and _SYSTEM_SCHEMA.fullmatch(name[: -len(last)]) is not None:
         return True
-    return _ADMINISTERS.fullmatch(name) is not None
+    return _pattern(_ADMINISTERS).fullmatch(name) is not None

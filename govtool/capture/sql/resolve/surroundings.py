@@ -137,7 +137,7 @@ class Surroundings:
         batch = self.batch
         tape = batch.recorder.tape
         if tape is not None:
-            tape.looks.append(("f", name, batch.function_mark(name)))
+            tape.add_function(name, batch.function_mark(name))
         return batch.function(name)
 
 

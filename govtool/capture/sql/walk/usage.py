@@ -1,14 +1,17 @@
 """Columns known from usage, and the tape on which a walk records what it looked at outside of its statement.
 
-A tape holds looks, in order, each a tuple of JSON values:
+A tape holds looks, each a sequence of JSON values, in order:
 
     ("t", table, depth, signature, notes)   the known shape of a table; how many notes looking it up added
     ("v", table, depth, mark)               whether it is a view that hands on what is written to it, and how
-    ("f", function, mark)                   a SQL function; the mark is empty where there is none of the name
     ("n", table, other)                     the other name that the table may have; empty where there is none
-    ("h", table, column, yes)               whether usage shows a column
+    ("f", mark, functions)                  SQL functions of one mark, which is empty where there are none of the names
+    ("c", table, lacks, has, shown)         columns that usage does not show, those that it does, and those that the
+                                            walk itself showed then: these are an effect, not a question
     ("s", table, digest)                    all columns that usage shows
-    ("u", table, column)                    the walk itself showed one: an effect, not a question
+
+Other statements may be walked where a "t" or "v" is looked up, and nowhere else. So between two of them questions about
+functions and columns are one look for a mark or a table, whatever their order was.
 
 A walk whose questions have the same answers, in the same order, has the same outcome
 (``govtool.capture.sql.memos.reuse``).
@@ -16,11 +19,11 @@ A walk whose questions have the same answers, in the same order, has the same ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final
 
-Look = tuple[str | int, ...]
+Look = tuple[str | int | list[str], ...]
 
 _SHOWN: Final = -1
 
@@ -36,7 +39,7 @@ class Tape:
         deepest: How deep the walk, with all that it settled on the way, went into queries.
     """
 
-    __slots__ = ("answered", "deepest", "looked", "looks", "spoiled", "start")
+    __slots__ = ("_columns", "_functions", "answered", "deepest", "looked", "looks", "spoiled", "start")
 
     def __init__(self, start: int) -> None:
         self.looks: list[Look] = []
@@ -45,11 +48,47 @@ class Tape:
         self.spoiled = False
         self.start = start
         self.deepest = 0
+        self._functions: dict[str, dict[str, None]] = {}
+        """Functions since the last lookup, by mark."""
+        self._columns: dict[str, tuple[list[str], list[str], list[str]]] = {}
+        """Columns since the last lookup, by table: as a look has them."""
 
     def add_lookup(self, look: Look) -> None:
         """Record a lookup, in which other statements may have been walked."""
+        self.end()
         self.looks.append(look)
         self.looked += 1
+
+    def add_listed(self, look: Look) -> None:
+        """Record a look at all columns that usage shows of a table."""
+        self.end()
+        self.looks.append(look)
+
+    def add_function(self, name: str, mark: str) -> None:
+        """Record a question for a SQL function."""
+        self._functions.setdefault(mark, {})[name] = None
+
+    def add_answer(self, table: str, column: str, *, has: bool) -> None:
+        """Record the answer whether usage shows a column."""
+        self._of_table(table)[1 if has else 0].append(column)
+
+    def add_shown(self, table: str, column: str) -> None:
+        """Record that the walk showed a column."""
+        self._of_table(table)[2].append(column)
+
+    def _of_table(self, table: str) -> tuple[list[str], list[str], list[str]]:
+        found = self._columns.get(table)
+        if found is None:
+            found = self._columns[table] = ([], [], [])
+        return found
+
+    def end(self) -> None:
+        """Put what was asked since the last lookup into looks."""
+        for mark, names in self._functions.items():
+            self.looks.append(("f", mark, list(names)))
+        for table, columns in self._columns.items():
+            self.looks.append(("c", table, *columns))
+        self._functions, self._columns = {}, {}
 
 
 class TapeRecorder:
@@ -74,17 +113,21 @@ class UsedColumns:
         provisional: Those of them that only a tape shows whose looks are still being taken.
     """
 
-    __slots__ = ("columns", "name", "provisional", "recorder")
+    __slots__ = ("_digest", "columns", "name", "provisional", "recorder")
 
     def __init__(self, name: str = "", recorder: TapeRecorder | None = None, columns: Iterable[str] = ()) -> None:
         self.name = name
         self.columns = set(columns)
         self.provisional: set[str] = set()
         self.recorder = recorder
+        self._digest = ""
+        """That of the columns; empty if it is not known."""
 
     def add(self, column: str) -> None:
         """Note that a statement names a column."""
-        self.columns.add(column)
+        if column not in self.columns:
+            self.columns.add(column)
+            self._digest = ""
         if self.provisional:
             self.provisional.discard(column)
         tape = self.recorder.tape if self.recorder is not None else None
@@ -92,7 +135,7 @@ class UsedColumns:
             key = (self.name, column)
             if tape.answered.get(key) != _SHOWN:
                 tape.answered[key] = _SHOWN
-                tape.looks.append(("u", self.name, column))
+                tape.add_shown(self.name, column)
 
     def has(self, column: str) -> bool:
         """Return whether a statement names the column."""
@@ -103,7 +146,7 @@ class UsedColumns:
             known = tape.answered.get(key)
             if known != _SHOWN and known != tape.looked:
                 tape.answered[key] = _SHOWN if found else tape.looked
-                tape.looks.append(("h", self.name, column, int(found)))
+                tape.add_answer(self.name, column, has=found)
         return found
 
     def listed(self) -> list[str]:
@@ -111,8 +154,28 @@ class UsedColumns:
         found = sorted(self.columns)
         tape = self.recorder.tape if self.recorder is not None else None
         if tape is not None:
-            tape.looks.append(("s", self.name, usage_digest(found)))
+            tape.add_listed(("s", self.name, self.digest()))
         return found
+
+    def digest(self) -> str:
+        """Return a digest of all columns."""
+        if not self._digest:
+            names = "\0".join(sorted(self.columns))
+            self._digest = blake2b(names.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        return self._digest
+
+    def add_provisional(self, column: str) -> None:
+        """Show a column for the time being."""
+        self.columns.add(column)
+        self.provisional.add(column)
+        self._digest = ""
+
+    def take_back(self, column: str) -> None:
+        """Show a column no more, unless a statement has named it meanwhile."""
+        if column in self.provisional:
+            self.provisional.discard(column)
+            self.columns.discard(column)
+            self._digest = ""
 
 
 class ShownByTape:
@@ -121,12 +184,14 @@ class ShownByTape:
     def __init__(self) -> None:
         self._shown: list[tuple[UsedColumns, str]] = []
 
-    def add(self, used: UsedColumns, column: str) -> None:
-        """Show a column, as the walk would have at this point."""
-        if column not in used.columns:
-            used.columns.add(column)
-            used.provisional.add(column)
-        self._shown.append((used, column))
+    def add(self, used: UsedColumns, columns: Sequence[str]) -> None:
+        """Show columns, as the walk would have at this point."""
+        if not used.provisional and used.columns.issuperset(columns):
+            return
+        for column in columns:
+            if column not in used.columns:
+                used.add_provisional(column)
+            self._shown.append((used, column))
 
     def keep(self) -> None:
         """Let them be shown for good."""
@@ -136,11 +201,4 @@ class ShownByTape:
     def take_back(self) -> None:
         """Show none of them that no other statement has named meanwhile: the walk that follows begins without them."""
         for used, column in self._shown:
-            if column in used.provisional:
-                used.provisional.discard(column)
-                used.columns.discard(column)
-
-
-def usage_digest(columns: list[str]) -> str:
-    """A digest of sorted names."""
-    return blake2b("\0".join(columns).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+            used.take_back(column)
