@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlparse
 from govtool.app.workflow_runs.record_checks import require_sound, require_written
 from govtool.errors import EngineError, IntegrityError, UsageError
 from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS
+from govtool.records.execute.written_types import without_zones
 from govtool.redaction import clean_failure
 from govtool.workflow.modules.run_graph import StateNodes, build_run_graph
 from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
@@ -188,7 +189,8 @@ def _read(relation: BoundaryRelation) -> RelationRows:
 
 
 def _tuples(table: Any) -> Sequence[tuple[Any, ...]]:
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table.num_columns else []
+    columns = (without_zones(column).to_pylist() for column in table.columns)
+    return list(zip(*columns, strict=True)) if table.num_columns else []
 
 
 def _table(relation: BoundaryRelation, uri: str, size: int, modified: int) -> Any:

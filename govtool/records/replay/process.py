@@ -24,6 +24,7 @@ from govtool.capture.openlineage.identity import normalise
 from govtool.errors import EngineError, UnknownNameError, UsageError
 from govtool.names import place_of_id
 from govtool.records.execute.inputs import relations
+from govtool.records.execute.written_types import as_written
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import passed
 from govtool.records.plan.nodes import Project, Relation
@@ -178,22 +179,6 @@ def _inputs(
             "name": leaf.dataset, "table": _is_table(leaf.dataset), "files": [file.uri for file in leaf.files],
             "folder": str(place), "schema": t.to_json(schema),
         }  # fmt: skip
-
-
-def as_written(actual: pa.DataType, kind: t.Type) -> pa.DataType:
-    """A type of Arrow with its timestamps as Spark writes them: instants in UTC, or without a zone, in microseconds."""
-    import pyarrow as pa
-
-    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return pa.timestamp("us", tz="UTC" if kind == t.TIMESTAMP else None)
-    if isinstance(kind, t.Array) and pa.types.is_list(actual):
-        return pa.list_(as_written(actual.value_type, kind.element))
-    if isinstance(kind, t.Map) and pa.types.is_map(actual):
-        return pa.map_(as_written(actual.key_type, kind.key), as_written(actual.item_type, kind.value))
-    if isinstance(kind, t.Struct) and pa.types.is_struct(actual) and actual.num_fields == len(kind.fields):
-        pairs = zip(actual, kind.fields, strict=True)
-        return pa.struct([pa.field(own.name, as_written(own.type, each.type)) for own, each in pairs])
-    return actual
 
 
 def _is_table(dataset: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
 
 from govtool.arrays.sets import Array
+from govtool.records.execute.written_types import without_zones
 from govtool.records.plan.expressions import (
     Attribute,
     Call,
@@ -55,7 +56,7 @@ class KeptTable:
             (numbers,) = arrays_of([table.column(0)])
             order = np.argsort(numbers, kind="stable")
             for at, value in enumerate(missing):
-                self._read[value] = table.column(at + 1).combine_chunks().take(order)
+                self._read[value] = without_zones(table.column(at + 1)).combine_chunks().take(order)
         return [self._read[value] for value in values]
 
     def ids(self, *values: Expression) -> list[Array]:

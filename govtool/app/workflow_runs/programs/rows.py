@@ -8,6 +8,7 @@ from typing import Any
 
 from govtool.model.token import PositionToken
 from govtool.records.execute.inputs import local_path
+from govtool.records.execute.written_types import without_zones
 from govtool.records.plan.nodes import File
 from govtool.records.plan.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type
 from govtool.workflow.modules.run_tuples import RelationRows
@@ -39,8 +40,7 @@ def partition_cell(value: Any, kind: Type) -> Any:
     if kind == DATE and isinstance(value, int):
         return datetime.date(1970, 1, 1) + datetime.timedelta(days=value)
     if kind in (TIMESTAMP, TIMESTAMP_NTZ) and isinstance(value, int):
-        zone = datetime.UTC if kind == TIMESTAMP else None
-        return datetime.datetime(1970, 1, 1, tzinfo=zone) + datetime.timedelta(microseconds=value)
+        return datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=value)
     return value
 
 
@@ -56,7 +56,7 @@ def output_rows(found: ReadableFile) -> RelationRows:
         assert path is not None
         table = pq.ParquetFile(path).read()
         columns = columns or table.column_names
-        lists = [table.column(name).to_pylist() for name in columns]
+        lists = [without_zones(table.column(name)).to_pylist() for name in columns]
         kinds = found.kinds or (VOID,) * len(file.partition)
         lists += [[partition_cell(*each)] * table.num_rows for each in zip(file.partition, kinds, strict=True)]
         values += list(zip(*lists, strict=True))

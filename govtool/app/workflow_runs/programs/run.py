@@ -25,6 +25,7 @@ from govtool.errors import EngineError, UsageError
 from govtool.model.run import Run
 from govtool.records.capture import RecordedWrite
 from govtool.records.execute.inputs import relations
+from govtool.records.execute.written_types import as_written
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Cast, Expression, Literal
 from govtool.records.plan.nodes import File, Plan, Project, Relation, Write, outputs
@@ -291,6 +292,7 @@ class _Warehouse:
         return Plan(root, session())
 
     def _write(self, statement: ProgramStatement, plan: Plan, before: tuple[File, ...]) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         started = iso(now())
@@ -305,7 +307,8 @@ class _Warehouse:
         place.mkdir(exist_ok=True)
         path = place / f"part-{self._files:05}.parquet"
         self._files += 1
-        pq.write_table(table.rename_columns([each.name for each in columns]), path)
+        cells = [cell.cast(as_written(cell.type, each.type)) for cell, each in zip(table.columns, columns, strict=True)]
+        pq.write_table(pa.table(cells, names=[each.name for each in columns]), path)
         own = tuple(Attribute(number, each.name, each.type) for number, each in enumerate(columns))
         schema = t.Struct(tuple(t.Field(each.name, each.type) for each in columns))
         made = Relation(0, str(place), "parquet", (_file(0, path),), own, schema)
