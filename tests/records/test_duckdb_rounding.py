@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import decimal
 import math
+import random
 
 import pytest
 
 from govtool.records.execute.duckdb import DuckExecutor
-from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Literal, Named
+from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Cast, Literal, Named
 from govtool.records.plan.nodes import Aggregate, LocalRows, Project, Session
-from govtool.records.plan.types import DOUBLE, INTEGER
+from govtool.records.plan.types import DOUBLE, INTEGER, Decimal
 from govtool.records.sql.dialect import NotExact
 
 X = Attribute(1, "x", DOUBLE)
@@ -47,6 +49,40 @@ def test_a_float_without_a_number_stays():
 def test_floats_that_are_shown_with_an_exponent_are_left_to_spark(value):
     with pytest.raises(NotExact, match="round"):
         rounded([1.0, value], 2)
+
+
+def as_decimal(values, kind):
+    plan = Project(LocalRows(0, (X,), tuple((value,) for value in values)), (Named(Cast(X, kind, "ansi"), 2, "d"),))
+    return [value for (value,) in executor().fetch(plan)]
+
+
+def test_doubles_become_decimals_by_the_digits_that_they_show():
+    """The oracle is what Spark does: the decimal number that is shown, rounded half up."""
+    numbers = random.Random(5)
+    values = [
+        1.005,
+        -1.005,
+        2.675,
+        0.0,
+        -0.0,
+        999.995,
+        1e-7,
+        None,
+        *(numbers.randint(-(10**6), 10**6) / 1000 for _ in range(500)),
+    ]
+    cent = decimal.Decimal("0.01")
+    shown = [None if value is None else decimal.Decimal(repr(value)) for value in values]
+    expected = [None if value is None else value.quantize(cent, decimal.ROUND_HALF_UP) for value in shown]
+    assert as_decimal(values, Decimal(16, 2)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(1e15, Decimal(38, 2)), (0.0005, Decimal(16, 4)), (math.nan, Decimal(16, 2)), (99.995, Decimal(4, 2))],
+)
+def test_doubles_without_such_digits_and_those_that_do_not_fit_are_left_to_spark(value, kind):
+    with pytest.raises(NotExact, match="a cast of double"):
+        as_decimal([1.0, value], kind)
 
 
 def moments(name, values):

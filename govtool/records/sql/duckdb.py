@@ -20,6 +20,7 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_aggregates import Windowed, decimal_average
 from govtool.records.sql.duckdb_casts import GUARD, cast_template
 from govtool.records.sql.duckdb_functions import CALLS, quoted_name
+from govtool.records.sql.duckdb_rounding import decimal_of_double
 
 _TYPES = {
     "boolean": "BOOLEAN", "byte": "TINYINT", "short": "SMALLINT", "integer": "INTEGER", "long": "BIGINT",
@@ -164,6 +165,8 @@ class DuckDialect(Dialect):
                 return self.literal(Literal(found, target))
         if isinstance(cast.value, Literal) and isinstance(cast.value.value, decimal.Decimal) and target == t.DOUBLE:
             return self.literal(Literal(float(cast.value.value), target))  # the nearest, as in Java
+        if source == t.DOUBLE and isinstance(target, t.Decimal):
+            return decimal_of_double(part, target)
         write = cast_template(source, target, cast.mode, self.utc)
         if write is None:
             raise NotExact(f"a cast of {t.as_text(source)} to {t.as_text(target)}")

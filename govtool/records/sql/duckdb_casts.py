@@ -66,11 +66,17 @@ def _guarded(test: str, template: str, source: str = "text") -> str:
     return f"(CASE WHEN NOT {test} THEN error('{{guard}}: a cast of {source}') ELSE {template} END)"
 
 
+_DIGITS = 15
+"""Digits of a decimal that a double surely holds: their quotient is the nearest double."""
+
+
 def _from_decimal(source: t.Decimal, target: t.Type) -> str | None:
     if isinstance(target, t.Decimal):
         return "CAST({part} AS {kind})"
-    if target == t.DOUBLE and source.precision <= 15:
+    if target == t.DOUBLE and source.precision <= _DIGITS:
         return "CAST({part} AS {kind})"
+    if target == t.DOUBLE and source.scale <= _DIGITS:
+        return _guarded(f"abs({{part}}) < {10 ** (_DIGITS - source.scale)}", "CAST({part} AS {kind})", "many digits")
     if target in (t.INTEGER, t.LONG):
         return "CAST(trunc({part}) AS {kind})"
     return None
