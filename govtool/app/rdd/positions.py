@@ -272,13 +272,17 @@ class KeptRecords:
                 yield replace(made, exactness="incomplete", why=_NO_POSITIONS.format(lost)) if lost else made
 
     def _without_positions(self, place: KeptPlace) -> int:
-        """How many records of an operator have no position at all: each came from some record, so a part is missing."""
+        """How many records of an operator have no position at all: each came from some record, so a part is missing.
+
+        A function of whole partitions also makes records of an empty one.
+        """
         import numpy as np
 
-        own = [pairs[:, 0] for node, *_, pairs in self.opened.tables() if node == place.node]
-        if not own or any(node == place.node for node, *_ in self.opened.coarse):
+        own = [(grade, pairs[:, 0]) for node, _, grade, _, pairs in self.opened.tables() if node == place.node]
+        is_coarse = any(node == place.node for node, *_ in self.opened.coarse)
+        if not own or is_coarse or any(grade != "exact" for grade, _ in own):
             return 0
-        return int((~np.isin(place.ids, np.concatenate(own))).sum())
+        return int((~np.isin(place.ids, np.concatenate([ids for _, ids in own]))).sum())
 
     def _on(self, place: KeptPlace) -> Iterator[KeptPlace]:
         import numpy as np

@@ -214,6 +214,7 @@ class _Deletions:
             for path in open_:
                 deletions[path] = self._after(path, deletions[path], again, is_all)
         lost = again.failed
+        coarse = [] if all(each.is_certain for each in deletions.values()) else self.circuit.coarse_notes()
         relations, notes = self._at_the_end(self._by_relation(deletions))
         return RunDeletionAnswer(
             self.opened.run.id,
@@ -222,7 +223,7 @@ class _Deletions:
             relations,
             tuple(f"{each.module}#{each.number}" for each in again.invocations),
             {str(each): lost[each.path] for each in self.wanted if each.path in lost},
-            (*notes, *self.notes),
+            (*notes, *self.notes, *coarse),
         )
 
     def _at_the_end(self, relations: dict[str, OutputDeletion]) -> tuple[Mapping[str, OutputDeletion], tuple[str, ...]]:

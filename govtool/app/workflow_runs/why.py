@@ -102,8 +102,7 @@ def _answer(
     if address.key and not rows:
         every = QueryProvenance(found.query, found.tokens).rows
         raise unknown_row(address, titles, [row.values for row in every])
-    any_row = "any row that it read may be behind each of its rows"
-    notes = [*opened.notes, *(f"{path.rpartition('/')[2]}: {any_row}: {why}" for path, why in circuit.coarse.items())]
+    notes = [*opened.notes, *circuit.coarse_notes()]
     executor = circuit.tables.executor
     request = Request(found, rows, values, exact, cast("OpenedQuery", None), executor, notes, most)
     columns: Columns = []

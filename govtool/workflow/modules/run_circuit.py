@@ -76,6 +76,11 @@ class RunCircuit:
             self.circuit, rows, table, self.tokens.starts, table.node, self.tables.ids, self.origins
         )  # fmt: skip
 
+    def coarse_notes(self) -> list[str]:
+        """What is said of relations whose rows are not told apart."""
+        any_row = "any row that it read may be behind each of its rows"
+        return [f"{path.rpartition('/')[2]}: {any_row}: {why}" for path, why in self.coarse.items()]
+
     def gate(self, path: str) -> int:
         """The gate that opens where rows may come that no candidate stands for; ``NONE`` for none."""
         found = self.relations[path]
