@@ -84,6 +84,22 @@ def test_rows_that_may_come_into_a_relation_are_seen_by_what_reads_it(folder):
     assert view.zoom_in("top", "total").to_networkx().edges == graph.to_networkx().edges
 
 
+def test_rows_with_instants_are_told_apart(folder):
+    """The files have instants of UTC, and DuckDB gives times without a zone."""
+    (folder / "in" / "seen.csv").write_text("user,at\nann,2026-01-01 10:00:00\nbob,2026-01-02 11:30:00\n")
+    text = "CREATE TABLE days AS SELECT user, date_trunc('day', CAST(at AS TIMESTAMP)) AS day FROM seen;"
+    run = ran(folder, text + " CREATE TABLE last AS SELECT user, max(day) AS day FROM days GROUP BY user;")
+    for relation in ("days", "last"):
+        (path,) = (path for each in run.invocations for name, path in each.outputs if name == relation)
+        kind = pq.read_schema(run.relations[path].files[0].uri.removeprefix("file://")).field("day").type
+        assert (kind.unit, kind.tz) == ("us", "UTC")
+    answer = govtool.open().workflow_delete(
+        run.id, [tokens(folder / ".govtool", run)["seen.parquet"][0]], mode="propagate"
+    )
+    assert {row.status for relation in answer.relations.values() for _, row in relation.rows} == {"deleted", "kept"}
+    assert not answer.notes
+
+
 def test_a_row_that_moves_up_may_have_the_values_of_the_one_that_is_gone(folder):
     run = ran(folder, "CREATE TABLE top AS SELECT 1 AS one FROM (SELECT * FROM views ORDER BY page, spent LIMIT 1);")
     first = tokens(folder / ".govtool", run)["views.parquet"][0]
