@@ -172,41 +172,50 @@ def subject_keys(
     """
     known, made = tuple(chain.datasets()), chain.made()
     inputs = [name for name in known if name not in made]
-    wanted: dict[str, dict[tuple[str, str], Wanted]] = {}
-
-    def want(dataset: str, column: str, why: str) -> None:
-        for subject in subjects:
-            each = Wanted(column, subject.value or "", why)
-            wanted.setdefault(dataset, {}).setdefault((column, each.value), each)
-
+    found = _SearchedColumns(subjects)
     texts = dict.fromkeys((*(each.column for each in subjects), *also))
     resolved = {text: _resolved(text, known, relations) for text in texts}
     for subject in subjects:
-        datasets, column = resolved[subject.column]
-        for dataset in datasets:
-            own = Wanted(column, subject.value or "", "the subject")
-            wanted.setdefault(dataset, {})[column, own.value] = own
+        found.add_subject(subject, *resolved[subject.column])
     for text in also:
-        datasets, column = resolved[text]
-        for dataset in datasets:
-            want(dataset, column, "declared with --key")
+        found.add(*resolved[text], "declared with --key")
     for datasets, column in resolved.values():
         for dataset, why in _same_relation(datasets, column, relations):
             if dataset not in without:
-                want(dataset, column, why)
-    holding, joined = _of_graph(graph, [name for name in inputs if name not in wanted], declared)
+                found.add([dataset], column, why)
+    holding, joined = _of_graph(graph, [name for name in inputs if name not in found.wanted], declared)
     for dataset, (column, why) in holding.items():
-        want(dataset, column, why)
-    _check_without(without, wanted)
-    rest = [name for name in inputs if name not in wanted and name not in without]
+        found.add([dataset], column, why)
+    _check_without(without, found.wanted)
+    rest = [name for name in inputs if name not in found.wanted and name not in without]
     return SubjectKeys(
-        {name: tuple(found.values()) for name, found in wanted.items()},
+        {name: tuple(columns.values()) for name, columns in found.wanted.items()},
         tuple(
             _unsearched(name, _short(name, known, relations), joined.get(name), graph.possible.get(name))
             for name in rest
         ),
         tuple(Unsearched(name, f"declared {where} to hold nothing about a subject") for name, where in without.items()),
     )
+
+
+@dataclass(slots=True)
+class _SearchedColumns:
+    """The columns that are searched for some subjects, by dataset, column and value; the first reason stays."""
+
+    subjects: Sequence[SubjectKey]
+    wanted: dict[str, dict[tuple[str, str], Wanted]] = field(default_factory=dict)
+
+    def add_subject(self, subject: SubjectKey, datasets: Iterable[str], column: str) -> None:
+        own = Wanted(column, subject.value or "", "the subject")
+        for dataset in datasets:
+            self.wanted.setdefault(dataset, {})[column, own.value] = own
+
+    def add(self, datasets: Iterable[str], column: str, why: str) -> None:
+        """Search a column for every subject."""
+        for dataset in datasets:
+            for subject in self.subjects:
+                each = Wanted(column, subject.value or "", why)
+                self.wanted.setdefault(dataset, {}).setdefault((column, each.value), each)
 
 
 def _same_relation(
