@@ -15,7 +15,7 @@ from govtool.spark.rdd.forward import forward, next_nodes
 from govtool.spark.rdd.log import ProgramLog, RddNode, ancestors, marked
 from govtool.spark.rdd.notes import Note, worst
 from govtool.spark.rdd.operators import Kind
-from govtool.spark.rdd.rerun import contains, replayed
+from govtool.spark.rdd.rerun import contains, failure, replayed
 from govtool.spark.rdd.rows import once, rows_of, union
 from govtool.spark.rdd.sources import RecordId
 
@@ -148,12 +148,18 @@ class LineagePosition:
 
         Raises:
             UsageError: The position is not at the result where `get_lineage` was called.
+            EngineError: The program fails on these records alone (``engine.failed``), as a function of whole partitions
+                may that is given an empty one.
         """
         if any(place.node not in self._targets() for place in self.places()):
             raise UsageError("only results can be verified", hint="call verify() before go_back()")
         self._settled()
         with checks.own_jobs():
-            return contains(self.replay(), self.rdd)
+            results = self.replay()
+            try:
+                return contains(results, self.rdd)
+            except Exception as error:
+                raise failure(error) from error
 
     # ---- records ------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
-from govtool.errors import UsageError
+from govtool.errors import EngineError, UsageError
 from govtool.spark.rdd import worker
 from govtool.spark.rdd.conditions import ChosenKeys, KeyIn
 from govtool.spark.rdd.log import RddNode, ancestors
@@ -57,3 +58,19 @@ def contains(results: Any, selected: Any) -> bool:
         return not wanted
     found = Counter(dict(results.map(worker.token).filter(worker.member(frozenset(wanted))).countByValue()))
     return not wanted - found
+
+
+_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Exit|Interrupt)(?:: .*)?)$", re.MULTILINE)
+"""The last line of a traceback of Python."""
+
+
+def failure(error: Exception) -> Exception:
+    """What is raised where a program fails on other records than it was written for; another error is itself."""
+    if not type(error).__module__.startswith(("pyspark", "py4j")):
+        return error
+    raised = _RAISED.findall(str(error))
+    return EngineError(
+        f"the program fails on these records alone: {raised[0] if raised else type(error).__name__}",
+        code="engine.failed",
+        hint="functions of whole partitions are given empty ones, too; the trace itself stands",
+    )

@@ -8,7 +8,7 @@ from operator import add
 import pytest
 
 import govtool.spark
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import EngineError, UnknownNameError, UsageError
 
 
 def where(tracked, value):
@@ -299,3 +299,11 @@ def test_large_results_are_counted_and_not_digested():
     assert not is_small([[1] * 10**6], 2_000)
     assert not is_small([{n: n for n in range(5_000)}], 2_000)
     assert not is_small(["x" * 10**6], 2_000)
+
+
+def test_a_program_that_fails_on_the_traced_records_alone_says_so(lineage):
+    """A function of whole partitions is given empty ones where the other records are left out."""
+    ends = lineage.parallelize(range(1, 10), 3).mapPartitions(lambda own: (lambda all_: [all_[0], all_[-1]])(list(own)))
+    assert where(ends, 4).go_back_all().collect() == [4, 5, 6]
+    with pytest.raises(EngineError, match=r"fails on these records alone: IndexError: list index out of range$"):
+        where(ends, 4).verify()
