@@ -141,7 +141,8 @@ def scripts(
     for item in read_scripts(request.paths, root=root, stdin=stdin, follow_links=request.follow_links):
         named.update([item.file or ""] if isinstance(item, Diagnostic) else ())
         yield item
-    from govtool.capture.dbt.project import links_out, project_folders, unread_settings
+    from govtool.capture.dbt.folders import project_folders
+    from govtool.capture.dbt.project import links_out, unread_settings
 
     folders = project_folders(request.paths) if folders is None else folders
     yield from unread_settings(request.paths, root, folders)

@@ -77,7 +77,7 @@ def read_sql(store: Store, request: SqlRequest, stdin: IO[bytes] | None, *, repl
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
     root = root_of(request.paths)
     source, origin = named_source("sql", request.paths, request.source, store=store, replace=replace_source, root=root)
-    from govtool.capture.dbt.project import project_folders
+    from govtool.capture.dbt.folders import project_folders
 
     folders = project_folders(request.paths)
     settings = options(request, source, folders=folders)
@@ -88,7 +88,7 @@ def read_sql(store: Store, request: SqlRequest, stdin: IO[bytes] | None, *, repl
 
 def _hooks(settings: Options, root: Path) -> Iterator[Script]:
     """The SQL that dbt projects under the root run beside their models, as scripts of their dbt_project.yml."""
-    from govtool.capture.dbt.project import PROJECT_FILE
+    from govtool.capture.dbt.folders import PROJECT_FILE
     from govtool.capture.sql.files import Script
 
     for project in settings.projects:

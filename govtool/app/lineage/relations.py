@@ -154,7 +154,7 @@ def lineage_of(
     """
     if request.catalog is not None:  # without a store there is nothing that names would have to be told apart from
         request = replace(request, namespace=request.namespace or DEFAULT_NAMESPACE)
-    from govtool.capture.dbt.project import project_folders
+    from govtool.capture.dbt.folders import project_folders
 
     folders = project_folders(request.paths)
     settings = options(request, evidence=False, folders=folders)

@@ -25,15 +25,14 @@ from govtool.capture.dbt.configured import (
     facts_of_project_file,
     nodes_of_files,
 )
+from govtool.capture.dbt.folders import PROJECT_FILE, folders_around, is_project, sorted_folders
 from govtool.capture.dbt.hooks import hook_sql
 from govtool.capture.dbt.properties import SUFFIXES, PropertyReader
 from govtool.capture.sql.files import folder_out, link_out
 from govtool.capture.sql.templates.macros import DbtProject, Package, ProjectNode, macros_in
 from govtool.capture.sql.templates.properties import StatedFact
-from govtool.given_files import absolute
 from govtool.model import Diagnostic
 
-PROJECT_FILE = "dbt_project.yml"
 PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
 
 MAX_VARIABLES = 100_000
@@ -43,12 +42,9 @@ _NAME_SETTINGS = ("schema", "database", "alias")
 """Settings of models that decide what their relations are called."""
 _NAME_KEYS = frozenset(f"+{name}" for name in _NAME_SETTINGS)
 _NAMING_CALL = re.compile(rf"\bconfig\s*\((?:[^()]|\([^()]*\))*?\b(?:{'|'.join(_NAME_SETTINGS)})\s*=")
-_MAX_ABOVE = 12
-"""Folders above what is read in which a project is looked for."""
 _MAX_HEADER = 1 << 20
 _READ = (".sql", ".py", ".csv", ".yml", ".yaml", ".md")
 """Kinds of files that are read, or looked for."""
-_SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "logs", "dbt_packages", "dbt_modules"})
 
 
 def read_projects(
@@ -69,8 +65,8 @@ def read_projects(
     Returns:
         The projects, in order of their folders. What cannot be read of them is as if it were not there.
     """
-    found = project_folders(paths) if folders is None else folders
-    own = {folder: _package(folder, None if follow_links else top) for folder, top in sorted(found.items())}
+    found = sorted_folders(paths, folders)
+    own = {folder: _package(folder, None if follow_links else top) for folder, top in found}
     installed = {place for read in own.values() for place in _install_places(read)}
     properties = PropertyReader(root.absolute())
     return tuple(
@@ -78,20 +74,6 @@ def read_projects(
         for folder, read in own.items()
         if installed.isdisjoint(folder.parents)
     )
-
-
-def project_folders(paths: Iterable[str | Path]) -> dict[Path, Path]:
-    """The folders of projects that hold what is read, and of those below it; with the folder that links do not leave:
-    what is read, where it holds the project. All folders below what is read are listed.
-    """
-    folders: dict[Path, Path] = {}
-    for path in paths:
-        for folder in _holding(path):
-            folders.setdefault(folder, folder.resolve())
-        if str(path) != "-" and os.path.isdir(path):  # noqa: PTH112 - a folder without rights is no error here
-            top = absolute(path).resolve()
-            folders.update({folder: top for folder in _below(absolute(path)) if folder.resolve().is_relative_to(top)})
-    return folders
 
 
 def links_out(
@@ -102,7 +84,7 @@ def links_out(
     known.
     """
     noted: set[str] = set()
-    for folder, top in sorted((project_folders(paths) if folders is None else folders).items()):
+    for folder, top in sorted_folders(paths, folders):
         own = _settings(folder, top)
         reads = (own, *(_settings(place, own_top) for place, own_top in _package_places(own)[0].items()))
         looked = [folder / name for name in (PROJECT_FILE, *PACKAGE_FILES)]
@@ -129,7 +111,7 @@ def unread_settings(
     """Yield a note for each file of settings or properties that is no YAML: what it states is not known. ``folders``
     are the ``project_folders`` of the paths, where they are known.
     """
-    for folder, top in sorted((project_folders(paths) if folders is None else folders).items()):
+    for folder, top in sorted_folders(paths, folders):
         own = _settings(folder, top)
         found = [folder / name for name in (PROJECT_FILE, *PACKAGE_FILES)]
         found += [file for place in _described(own) for file in files.files(place, *SUFFIXES)]
@@ -176,50 +158,10 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 def model_folders(paths: Iterable[str | Path], *, follow_links: bool = False) -> Iterator[files.Folder]:
     """Yield the folders of models of the projects that hold some files or folders, and of their packages on disk."""
-    for folder in dict.fromkeys(folder for path in paths for folder in _holding(path)):
+    for folder in dict.fromkeys(folder for path in paths for folder in folders_around(path)):
         own = _package(folder, None if follow_links else folder.resolve())
         for read in (own, *_packages(own)[0]):
             yield from _node_folders(read)["models"]
-
-
-def _holding(path: str | Path) -> Iterator[Path]:
-    """The folder of the project that a file or folder belongs to; none of standard input."""
-    if str(path) == "-":
-        return
-    real = absolute(path)
-    above = _above(real if os.path.isdir(real) else real.parent)  # noqa: PTH112
-    if above is not None:
-        yield above
-
-
-def _above(folder: Path) -> Path | None:
-    for candidate in (folder, *folder.parents[:_MAX_ABOVE]):
-        if _is_project(candidate):
-            return candidate
-    return None
-
-
-def _is_project(folder: Path) -> bool:
-    """Return whether a folder holds a project; False if that cannot be seen, as reading it reports the reason."""
-    return os.path.isfile(folder / PROJECT_FILE)  # noqa: PTH113 - ``Path.is_file`` raises without rights
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """Yield the folders of projects in a folder, in no order; links to folders are not followed."""
-    waiting = [str(folder)]
-    while waiting:  # of thousands of folders, ``os.walk`` takes twice as long as the system does
-        place = waiting.pop()
-        try:
-            with os.scandir(place) as entries:
-                for entry in entries:
-                    name = entry.name
-                    if entry.is_dir(follow_symlinks=False):
-                        if name not in _SKIPPED and not name.startswith("."):
-                            waiting.append(entry.path)
-                    elif name == PROJECT_FILE and not os.path.isdir(entry.path):  # noqa: PTH112 - as above
-                        yield Path(place)
-        except OSError:  # one without rights, or that is gone
-            continue
 
 
 @dataclass(slots=True)
@@ -359,11 +301,11 @@ def _package_places(own: _ProjectFiles) -> tuple[dict[Path, Path | None], set[st
             local = _local_place(folder, entry)
             if local is None:
                 declared.update(_name(entry))
-            elif _is_project(local) and files.may_name(local, own.top):
+            elif is_project(local) and files.may_name(local, own.top):
                 places.append(local)
                 waiting.append(local)
     for place in dict.fromkeys(places[:MAX_PACKAGES]):
-        if place != own.folder and _is_project(place):
+        if place != own.folder and is_project(place):
             found[place] = own.top if not files.leaves(place, own.top) else Path(os.path.realpath(place))
     return found, declared
 

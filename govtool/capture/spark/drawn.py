@@ -41,19 +41,7 @@ def _made(node: p.Node) -> tuple[p.Named, ...]:
 
 
 def _children(node: p.Node) -> tuple[p.Node, ...]:
-    match node:
-        case p.Join():
-            return (node.left, node.right)
-        case p.CatalogView():
-            return ()  # what is behind a view is the view's
-        case p.With():
-            return (*(definition for _, definition in node.definitions), node.body)
-        case p.Loop():
-            return (node.anchor, node.step)
-        case p.Checkpoint():
-            return (node.child,)
-        case _:
-            return p.walked_children(node)
+    return () if isinstance(node, p.CatalogView) else p.relations_below(node)  # what is behind a view is the view's
 
 
 def _line(node: p.Node, names: Mapping[int, str]) -> str:

@@ -385,6 +385,21 @@ def walked_children(node: Node) -> tuple[Node, ...]:
             return (node.child,)
 
 
+def relations_below(node: Node) -> tuple[Node, ...]:
+    """The relations directly below a node, those that it walks itself included; without those in its expressions."""
+    match node:
+        case Join():
+            return (node.left, node.right)
+        case With():
+            return (*(definition for _, definition in node.definitions), node.body)
+        case Loop():
+            return (node.anchor, node.step)
+        case CatalogView() | Checkpoint():
+            return (node.child,)
+        case _:
+            return walked_children(node)
+
+
 def outputs_of(node: Node) -> tuple[Named, ...]:
     """The columns of a relation, in order."""
     match node:

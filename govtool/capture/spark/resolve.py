@@ -385,19 +385,11 @@ def _checkpoints_in(root: p.Node) -> Iterator[p.Checkpoint]:
     """The checkpoints that a plan reads itself; those in subqueries are few, and are left to their own walk."""
     waiting = [root]
     while waiting:
-        match waiting.pop():
-            case p.Checkpoint() as node:
-                yield node
-            case p.With() as node:
-                waiting += [node.body, *(definition for _, definition in node.definitions)]
-            case p.Loop() as node:
-                waiting += [node.anchor, node.step]
-            case p.CatalogView() as node:
-                waiting.append(node.child)
-            case p.Join() as node:
-                waiting += [node.left, node.right]
-            case node:
-                waiting += p.walked_children(node)
+        node = waiting.pop()
+        if isinstance(node, p.Checkpoint):
+            yield node
+        else:
+            waiting += p.relations_below(node)
 
 
 def _copied(known: Relation) -> Relation:

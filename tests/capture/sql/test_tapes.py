@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from govtool.capture.dbt.project import links_out, project_folders, read_projects, unread_settings
+from govtool.capture.dbt.folders import project_folders
+from govtool.capture.dbt.project import links_out, read_projects, unread_settings
 from govtool.capture.sql.files import Script, read_scripts
 from govtool.capture.sql.memos.reuse import extract_with_memos
 from govtool.capture.sql.memos.script_memos import walks_of

@@ -133,15 +133,13 @@ class Streams:
         waiting = [line]
         while waiting:
             each = waiting.pop()
-            kept = {id(origin): origin for origin in self.checkpoints.origins_of(each) if id(origin) not in found}
-            found.update(kept)
-            waiting += kept.values()
+            origins = self.checkpoints.origins_of(each)
             for node in each.get("plan") or ():
                 ids = _ids(node) if isinstance(node, Mapping) and node.get("c") in DRIVER_LEAVES else ()
-                origins = (origin for number in ids for origin in self._origins.get(number, ()))
-                fresh = {id(origin): origin for origin in origins if id(origin) not in found}
-                found.update(fresh)
-                waiting += fresh.values()
+                origins += [origin for number in ids for origin in self._origins.get(number, ())]
+            fresh = {id(origin): origin for origin in origins if id(origin) not in found}
+            found.update(fresh)
+            waiting += fresh.values()
         return list(found.values())
 
     def measured(self, line: Line) -> Line:

@@ -272,13 +272,16 @@ def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
     return [list(map(list, tape.looks)), tape.deepest, outcome.unsettled, infos, writes]
 
 
+def _placed(note: Diagnostic, places: Mapping[Diagnostic, int]) -> Value:
+    """The number of a note that is kept already, or else the note."""
+    place = places.get(note)
+    return _note_value(note) if place is None else place
+
+
 def _part_value(part: ScriptPart) -> Value:
     notes = [list(map(_note_value, notes)) for notes in (part.read, part.apart, part.noted)]
     places = {note: number for number, note in enumerate([*part.read, *part.apart, *part.noted])}
-    shortfalls = [
-        [one.status, places.get(one.diagnostic, _note_value(one.diagnostic)), one.runs, one.dialect]
-        for one in part.shortfalls
-    ]
+    shortfalls = [[one.status, _placed(one.diagnostic, places), one.runs, one.dialect] for one in part.shortfalls]
     return [part.counts, part.runs, list(map(list, part.defined)), notes, shortfalls]
 
 

@@ -48,11 +48,11 @@ class Definitions(Relations):
         super().__init__(schema)
         self.functions: dict[str, Inline] = {}
         self.function_marks: dict[str, str] = {}
+        """By function a digest of the script that defines it, where walks are recorded."""
         self._no_functions: set[str] = set()
-        """Names without a function, as far as anybody asked."""
+        """Names that were looked up and have no function."""
         self._marked = 0
         """How many functions there were then."""
-        """By function a digest of the script that defines it, where walks are recorded."""
         self.unparsed_functions: dict[str, Callable[[], Inline | None]] = {}
         """Functions of scripts that are not parsed: how to have one."""
         self.special = 0
