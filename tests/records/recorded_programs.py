@@ -53,6 +53,14 @@ class Program:
         self._mode(mode)
         self.writes.append(replace(made, plan=written, output_files=files))
 
+    def collect(self, sql, *inputs):
+        """An action whose rows go to the driver."""
+        plan = self.warehouse.plan(sql, *inputs)
+        made = self.warehouse.run(sql, "driver", *inputs, run=f"{self.application}/{len(self.writes)}")
+        run = self.warehouse.runs[-1]
+        self.warehouse.runs[-1] = replace(run, source=self.warehouse.source, outputs=())
+        self.writes.append(replace(made, plan=plan, output="", output_files=None))
+
     def write_of_rdd(self, rows, output):
         """An action whose rows come from an RDD: the plan does not name what it read."""
         number = len(self.writes)

@@ -119,6 +119,25 @@ def test_rows_of_an_rdd_depend_on_all_that_the_run_had_read(tmp_path):
     assert {row["status"] for row in rows["large"]["tuples"]} == {"unknown"}
 
 
+def test_a_note_names_what_may_hold_constants_made_of_collected_rows(tmp_path):
+    program = Program(tmp_path)
+    program.write("SELECT user, spent FROM views WHERE page = 1", "before", "views")
+    program.collect("SELECT sum(spent) AS total FROM views", "views")
+    program.write("SELECT user, spent FROM views WHERE spent > 72 / 5", "large", "views")
+    program.write("SELECT user, count(*) AS n FROM views GROUP BY user", "counts", "views")
+    program.write("SELECT name FROM users WHERE land = 'de'", "names", "users")
+    store = program.done()
+    tokens = records(store)
+
+    def notes(token, *outputs):
+        return govtool.open(store).workflow_delete("app-1", [token], outputs=outputs).notes
+
+    (note,) = notes(tokens["views"][0])
+    assert "collected rows that come from these records (query_1); constants in the plans of large, names stay" in note
+    assert notes(tokens["views"][0], "counts", "before") == ()
+    assert notes(tokens["users"][0]) == ()
+
+
 def test_what_is_gone_and_not_determined_is_lost_not_guessed(tmp_path):
     program = Program(tmp_path)
     program.write("SELECT user, spent FROM views LIMIT 2", "stage", "views")

@@ -216,6 +216,7 @@ class _Deletions:
         lost = again.failed
         coarse = [] if all(each.is_certain for each in deletions.values()) else self.circuit.coarse_notes()
         relations, notes = self._at_the_end(self._by_relation(deletions))
+        constants = self._constants_note(tokens, paths)
         return RunDeletionAnswer(
             self.opened.run.id,
             self.request.mode,
@@ -223,8 +224,18 @@ class _Deletions:
             relations,
             tuple(f"{each.module}#{each.number}" for each in again.invocations),
             {str(each): lost[each.path] for each in self.wanted if each.path in lost},
-            (*notes, *self.notes, *coarse),
+            (*notes, *self.notes, *coarse, *constants),
         )
+
+    def _constants_note(self, tokens: Sequence[str], paths: Sequence[str]) -> list[str]:
+        """A note where constants of a program's plans may hang on the records; none of a workflow with modules."""
+        from govtool.app.workflow_runs.programs.driver_rows import constants_note
+        from govtool.app.workflow_runs.programs.files import ProgramFiles
+
+        if not isinstance(self.opened.files, ProgramFiles):
+            return []
+        note = constants_note(self.opened.files.layout, set(self.records.rows(tokens)), paths)
+        return [note] if note else []
 
     def _at_the_end(self, relations: dict[str, OutputDeletion]) -> tuple[Mapping[str, OutputDeletion], tuple[str, ...]]:
         """The relations without rows that later writes replaced, unless some were asked for; and the notes."""
