@@ -138,6 +138,16 @@ def test_a_note_names_what_may_hold_constants_made_of_collected_rows(tmp_path):
     assert notes(tokens["users"][0]) == ()
 
 
+@pytest.mark.parametrize("run", ["job.py", "app-1"])
+def test_the_erasure_of_a_program_names_what_it_collected(tmp_path, capsys, run):
+    program = Program(tmp_path)
+    program.write("SELECT user, spent FROM views WHERE page = 1", "first", "views")
+    program.collect("SELECT sum(spent) AS total FROM first", "first")
+    words = ["erase", "plan", "--subject", "views.user=ann", "--run", run, "--store", program.done(), "-f", "json"]
+    assert main(words) in (0, 3)
+    assert [each["dataset"] for each in json.loads(capsys.readouterr().out)["not_reached"]] == ["app-1/1"]
+
+
 def test_what_is_gone_and_not_determined_is_lost_not_guessed(tmp_path):
     program = Program(tmp_path)
     program.write("SELECT user, spent FROM views LIMIT 2", "stage", "views")

@@ -117,7 +117,7 @@ def _chosen(
     store: Reader, commit: Commit, known: Sequence[RecordRun], run: str, may_be_it: Sequence[UnreadableRun]
 ) -> list[RecordRun]:
     try:
-        return of_run(store, commit, known, run)
+        return of_run(store, commit, known, run, with_queries=True)
     except (UnknownNameError, UsageError) as error:
         found = _of_recorded(store, commit, known, run)
         if found:

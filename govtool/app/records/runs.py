@@ -169,8 +169,17 @@ def _refuse_untraceable(store: Reader, commit: Commit, fits: Callable[[RecordRun
         )
 
 
-def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str) -> list[RecordRun]:
+def of_run(
+    store: Reader, commit: Commit, known: Sequence[RecordRun], text: str, *, with_queries: bool = False
+) -> list[RecordRun]:
     """The writes of a run, of an application, or of ``JOB~n``.
+
+    Args:
+        store: The store.
+        commit: Names are those of this commit.
+        known: The runs that have records.
+        text: The name.
+        with_queries: A script means also its queries whose rows went to the driver, beside its writes.
 
     Raises:
         UnknownNameError: No run is called so (``usage.unknown-run``).
@@ -182,7 +191,7 @@ def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str)
         return found
     history = read_history(store, commit)
     named = {run.id for run in matching_runs(history, text)}
-    found = _of_script(history, known, text) or [each for each in known if each.run in named]
+    found = _of_script(history, known, text, with_queries) or [each for each in known if each.run in named]
     if found:
         return found
     _refuse_untraceable(store, commit, lambda each: text in (each.run, each.application) or each.run in named)
@@ -198,11 +207,11 @@ def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str)
     )
 
 
-def _of_script(history: History, known: Sequence[RecordRun], text: str) -> list[RecordRun]:
+def _of_script(history: History, known: Sequence[RecordRun], text: str, with_queries: bool) -> list[RecordRun]:
     """The writes of the last application of a script, or of one before it (``job.py~1``); ``run:job.py`` is one, too.
 
     The jobs of a script that writes are called ``job.py:DATASET``. Queries whose rows went to the driver count where
-    there are no others.
+    they are wanted, or where there are no others.
     """
     name, back = job_and_steps(renewed_text(text.removeprefix("run:")))
     records = {each.run: each for each in known}
@@ -213,7 +222,7 @@ def _of_script(history: History, known: Sequence[RecordRun], text: str) -> list[
         return []
     found = [records[run.id] for run in own if run.id in records]
     found = [each for each in found if each.application == applications[-1 - back]]
-    return [each for each in found if each.output] or found
+    return found if with_queries else [each for each in found if each.output] or found
 
 
 def inputs_of(run: RecordRun) -> tuple[str, ...]:
