@@ -66,6 +66,14 @@ def tokens(store, run):
         return {path.rpartition("/")[2]: list(files.rows(own.relations[path]).tokens) for path in sources}
 
 
+def test_a_script_is_no_run_to_compare_but_its_writes_are(folder, capsys):
+    ran(folder, SCRIPT)
+    assert main(["diff", "report.sql~1", "report.sql"]) == 2
+    error = capsys.readouterr().err
+    assert "error[usage.ambiguous-run] each write of 'report.sql' is a job of its own: name one of 4" in error
+    assert "report.sql:stage~1" in error and "report.sql:report~1" in error
+
+
 def test_rows_that_may_come_into_a_relation_are_seen_by_what_reads_it(folder):
     """A row moves up into a limit, into a relation that was empty: totals over it are not what they were."""
     text = "CREATE TABLE top AS SELECT spent FROM (SELECT * FROM views ORDER BY page, spent LIMIT 1) WHERE spent > 15;"

@@ -159,6 +159,7 @@ def find_run(history: History, text: str) -> Run:
     """
     found = matching_runs(history, text)
     if not found:
+        _refuse_script(history, text)
         known = list(dict.fromkeys(name for run in reversed(history.runs) for name in (*run.ids, *run.jobs)))
         raise UnknownNameError(
             f"no run is called {text!r}",
@@ -174,6 +175,23 @@ def find_run(history: History, text: str) -> Run:
             hint=f"write more of the id, such as {found[0].id}",
         )
     return found[0]
+
+
+def _refuse_script(history: History, text: str) -> None:
+    """Refuse the name of a script whose writes are jobs of their own, ``job.py:DATASET``, and list these.
+
+    Raises:
+        AmbiguousNameError: It is one (``usage.ambiguous-run``).
+    """
+    name, steps = job_and_steps(renewed_text(text))
+    jobs = dict.fromkeys(job for run in history.runs for job in run.jobs if job.startswith(f"{name}:"))
+    if jobs:
+        raise AmbiguousNameError(
+            f"each write of {name!r} is a job of its own: name one of {len(jobs)}",
+            code="usage.ambiguous-run",
+            nearest=tuple(f"{job}~{steps}" if steps else job for job in jobs)[:_CANDIDATES],
+            hint=f"govtool runs '{name}:*'",
+        )
 
 
 def matching_runs(history: History, text: str) -> list[Run]:
