@@ -61,6 +61,8 @@ class ModuleInvocation:
         new_state: What it left where that differs: name, slot and path.
         outputs: What it made: name and path.
         kept: Names of outputs that are outputs of the execution.
+        ran_jobs: Jobs ran while the module's function did. What they gave it (a total, a count, the values of a pivot)
+            may decide what it returned.
     """
 
     execution: int
@@ -72,6 +74,7 @@ class ModuleInvocation:
     new_state: tuple[tuple[str, str, str], ...] = ()
     outputs: tuple[tuple[str, str], ...] = ()
     kept: tuple[str, ...] = ()
+    ran_jobs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,8 @@ def test_a_script_is_no_run_to_compare_but_its_writes_are(folder, capsys):
     assert main(["diff", "report.sql~1", "report.sql"]) == 2
     error = capsys.readouterr().err
     assert "error[usage.ambiguous-run] each write of 'report.sql' is a job of its own: name one of 4" in error
-    assert "report.sql:stage~1" in error and "report.sql:report~1" in error
+    assert "report.sql:stage~1" in error
+    assert "report.sql:report~1" in error
 
 
 def test_rows_that_may_come_into_a_relation_are_seen_by_what_reads_it(folder):

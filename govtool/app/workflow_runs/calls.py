@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from govtool.app.workflow_runs.frames import first_line, mapping_of
 from govtool.errors import EngineError, GovtoolError
@@ -30,6 +30,23 @@ class BoundaryEngine(Protocol):
     ) -> BoundaryRelation:
         """Write a frame into a new folder."""
 
+    def jobs_run(self) -> int | None:
+        """How many jobs the engine has run so far; None: not known."""
+
+
+class InvocationResult(NamedTuple):
+    """What an invocation made.
+
+    Attributes:
+        outputs: Its outputs on disk, by name.
+        state: The state that it changed, by name.
+        ran_jobs: Jobs ran, or may have run, while its function did.
+    """
+
+    outputs: Mapping[str, BoundaryRelation]
+    state: Mapping[str, BoundaryRelation]
+    ran_jobs: bool
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleCalls:
@@ -50,7 +67,7 @@ class ModuleCalls:
         use: ScheduledUse,
         inputs: Mapping[str, BoundaryRelation],
         before: Mapping[str, BoundaryRelation | None],
-    ) -> tuple[dict[str, BoundaryRelation], dict[str, BoundaryRelation]]:
+    ) -> InvocationResult:
         """Outputs and changed state of an invocation, on disk.
 
         Args:
@@ -64,24 +81,32 @@ class ModuleCalls:
         module = use.module
         where = f"module {module.name} (node {use.node}, execution {self.number})"
         frames = self._read(module, inputs, before)
+        jobs = self.frames.jobs_run()
         try:
             returned = module.function(*frames.values())
         except GovtoolError:
             raise
         except Exception as error:  # the user's function may raise anything: it fails this execution, by name
             raise EngineError(f"{where} failed: {first_line(error)}", code="engine.module") from error
+        ran_jobs = jobs is None or jobs != self.frames.jobs_run()
         try:
             results = self._results(use, returned)
-            changed = [name for name in module.state_names if name in results and results[name] is not frames[name]]
+            if ran_jobs:  # they may have decided that state stays as it is
+                results = {**{name: frames[name] for name in module.state_names}, **results}
+            changed = [
+                name
+                for name in module.state_names
+                if name in results and (ran_jobs or results[name] is not frames[name])
+            ]
             outputs = {
-                name: self._handed_on(use, name, results[name], frames, inputs)
+                name: (None if ran_jobs else self._handed_on(use, name, results[name], frames, inputs))
                 or self._written(use, name, results[name], None)
                 for name in use.materialised
             }
             after = {name: self._written(use, name, results[name], before[name]) for name in changed}
         except EngineError as error:
             raise EngineError(f"{where}: {error.message}", code=error.code) from error
-        return outputs, after
+        return InvocationResult(outputs, after, ran_jobs)
 
     def _read(
         self, module: Module, inputs: Mapping[str, BoundaryRelation], before: Mapping[str, BoundaryRelation | None]
@@ -118,7 +143,8 @@ class ModuleCalls:
     ) -> BoundaryRelation | None:
         """An input from another node that is handed on as it came: it stays where it is.
 
-        An input of the workflow is written all the same: its file is the user's, who may write it again.
+        An input of the workflow is written all the same: its file is the user's, who may write it again. So is one of
+        a function that ran jobs: they may have decided that it is handed on.
         """
         declared = use.module.relation(name)
         if declared is None or declared.schema is not None:  # then it is checked, which a write does

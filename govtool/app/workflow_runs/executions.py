@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from govtool.app.workflow_runs.calls import BoundaryEngine, ModuleCalls
+from govtool.app.workflow_runs.calls import BoundaryEngine, InvocationResult, ModuleCalls
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation
 
@@ -134,12 +134,12 @@ class _Execution:
         before = {name: self._version(use.slots[name]) for name in module.state_names}
         known = None if reuse is None else reuse.find(module, inputs, before, use.materialised)
         if known is not None:
-            self._record(use, inputs, before, known.state, known.outputs)
+            self._record(use, inputs, before, known)
             return
-        outputs, after = self.calls.evaluate(use, inputs, before)
+        made = self.calls.evaluate(use, inputs, before)
         if reuse is not None:
-            reuse.keep(module, inputs, before, outputs, after)
-        self._record(use, inputs, before, after, outputs)
+            reuse.keep(module, inputs, before, made)
+        self._record(use, inputs, before, made)
 
     def _input(self, use: ScheduledUse, name: str) -> BoundaryRelation:
         source = use.sources[name]
@@ -153,10 +153,9 @@ class _Execution:
         use: ScheduledUse,
         inputs: Mapping[str, BoundaryRelation],
         before: Mapping[str, BoundaryRelation | None],
-        after: Mapping[str, BoundaryRelation],
-        outputs: Mapping[str, BoundaryRelation],
+        result: InvocationResult,
     ) -> None:
-        module = use.module
+        module, outputs, after = use.module, result.outputs, result.state
         self.counts[module.name] = self.counts.get(module.name, 0) + 1
         self.state.update((use.slots[name], each) for name, each in after.items())
         self.made.update(((use.node, name), each) for name, each in outputs.items())
@@ -172,6 +171,7 @@ class _Execution:
             tuple((name, use.slots[name], each.path) for name, each in after.items()),
             tuple((name, each.path) for name, each in outputs.items()),
             use.outputs,
+            result.ran_jobs,
         )
         self.invocations.append(invocation)
         if self.runner.observer is not None:

@@ -40,6 +40,7 @@ class BoundaryFrames:
     def __init__(self, spark: Any) -> None:
         self._spark = spark
         self._schemas: dict[str, Any] = {}
+        self._scheduler: Any = None
 
     def read(self, relation: BoundaryRelation, declared: RelationSchema) -> Any:
         """A relation as a DataFrame.
@@ -93,6 +94,15 @@ class BoundaryFrames:
         text = schema.json()
         self._schemas[text] = schema
         return BoundaryRelation(str(place), "parquet", text, listing(place))
+
+    def jobs_run(self) -> int | None:
+        """How many jobs the session's application has submitted so far; None: not known."""
+        try:
+            if self._scheduler is None:
+                self._scheduler = self._spark.sparkContext._jsc.sc().dagScheduler()
+            return int(self._scheduler.numTotalJobs())
+        except Exception:  # nothing that Spark promises to keep
+            return None
 
     def without(self, relation: BoundaryRelation, rows: Collection[int], place: Path) -> BoundaryRelation:
         """A copy of a relation without some rows, by their numbers in the order of its files.

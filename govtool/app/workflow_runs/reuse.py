@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
+
+from govtool.app.workflow_runs.calls import InvocationResult
 
 if TYPE_CHECKING:
     from govtool.model.workflow_run import BoundaryRelation
     from govtool.workflow.modules.definition import Module
 
 Relations = Mapping[str, "BoundaryRelation"]
-
-
-class InvocationResult(NamedTuple):
-    """What an invocation made: outputs and changed state, by name."""
-
-    outputs: Relations
-    state: Relations
 
 
 class InvocationCache:
@@ -43,20 +38,19 @@ class InvocationCache:
             self.misses += 1
             return None
         self.hits += 1
-        return InvocationResult({name: found.outputs[name] for name in wanted}, found.state)
+        return found._replace(outputs={name: found.outputs[name] for name in wanted})
 
     def keep(
         self,
         module: Module,
         inputs: Relations,
         state: Mapping[str, BoundaryRelation | None],
-        outputs: Relations,
-        new_state: Relations,
+        made: InvocationResult,
     ) -> None:
         """Remember a result."""
         key = self._key(module, inputs, state)
-        known = self._results.get(key, InvocationResult({}, {}))
-        self._results[key] = InvocationResult({**known.outputs, **outputs}, new_state)
+        known = self._results.get(key, made)
+        self._results[key] = made._replace(outputs={**known.outputs, **made.outputs})
 
     def _key(
         self, module: Module, inputs: Relations, state: Mapping[str, BoundaryRelation | None]

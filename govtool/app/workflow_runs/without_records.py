@@ -191,7 +191,7 @@ class _Replay:
             return
         calls = ModuleCalls(self._replayer.frames, each.execution, self._folder / str(each.execution))
         try:
-            outputs, after = calls.evaluate(use, inputs, before)
+            outputs, after, _ = calls.evaluate(use, inputs, before)
         except EngineError as error:
             self._fail(each, error.message)
             return

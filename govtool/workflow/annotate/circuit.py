@@ -96,6 +96,12 @@ class Sum(_OverLists):
     __slots__ = ()
 
 
+class Steered(Sum):
+    """``+`` over lists of rows that were chosen outside of the plan: with the gate open, a row may also be gone."""
+
+    __slots__ = ()
+
+
 class Delta(_OverLists):
     """``δ`` of a sum."""
 

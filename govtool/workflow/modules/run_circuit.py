@@ -8,11 +8,12 @@ every semiring of ``why`` applies. Only what the wanted relations are made of is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np  # noqa: TID253 - circuits are arrays; only what makes them imports this
 
+from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun
 from govtool.records.plan.nodes import Plan, Relation, Write
@@ -21,7 +22,7 @@ from govtool.records.sql.dialect import EvaluationFailed
 from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.redaction import clean_failure
 from govtool.workflow.annotate.annotator import Annotator
-from govtool.workflow.annotate.circuit import NONE, Circuit, Gate, Inputs, LimitGuard, Sources, Sum
+from govtool.workflow.annotate.circuit import NONE, Circuit, Gate, Inputs, LimitGuard, Sources, Steered, Sum
 from govtool.workflow.annotate.early_filters import filters_first
 from govtool.workflow.annotate.operators import RULES
 from govtool.workflow.annotate.origins import Origins
@@ -35,7 +36,7 @@ from govtool.workflow.modules.circuit_leaves import (
     CircuitSource,
     OpaqueRelation,
 )
-from govtool.workflow.modules.run_graph import is_refusal, titled
+from govtool.workflow.modules.run_graph import is_refusal, steered_reason, titled
 from govtool.workflow.modules.run_tuples import RelationRows, RunFiles
 from govtool.workflow.modules.written_rows import matched, python_rows
 from govtool.workflow.semirings.tokens import Tokens
@@ -194,9 +195,9 @@ class _Builder:
             return
         try:
             try:
-                self._annotated(relation, plan, tables, leaves, is_careful=False)
+                self._annotated(relation, invocation, plan, tables, leaves, is_careful=False)
             except EvaluationFailed:
-                self._annotated(relation, plan, tables, leaves, is_careful=True)
+                self._annotated(relation, invocation, plan, tables, leaves, is_careful=True)
         except Exception as error:
             if not is_refusal(error):
                 raise
@@ -205,7 +206,14 @@ class _Builder:
             self._opaque(relation, invocation, clean_failure(error))
 
     def _annotated(
-        self, relation: BoundaryRelation, plan: Plan, tables: TableStore, leaves: CircuitLeaves, *, is_careful: bool
+        self,
+        relation: BoundaryRelation,
+        invocation: ModuleInvocation,
+        plan: Plan,
+        tables: TableStore,
+        leaves: CircuitLeaves,
+        *,
+        is_careful: bool,
     ) -> None:
         root = plan.root
         if not isinstance(root, Write):
@@ -230,20 +238,34 @@ class _Builder:
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))
         values = python_rows(table.read(*rows.columns), present)
         matched(values, list(root.columns), self.files.rows(relation))  # refuses what the plan does not give again
+        if invocation.ran_jobs:
+            rows, table = annotator.keep(self._steered(annotator, rows, table, invocation))
+            self.coarse[relation.path] = steered_reason(invocation)
         self.relations[relation.path] = AnnotatedRelation(relation, rows, table, tuple(root.columns))
+
+    def _steered(self, a: Annotator, rows: Rows, table: KeptTable, invocation: ModuleInvocation) -> Rows:
+        """Rows of a function that jobs told of what it read: with a change of that, they may be others."""
+        _, gate = self._read_gate(invocation)
+        (annotation,) = table.ids(rows.annotation)
+        start = a.add(Steered(Inputs(np.arange(len(annotation) + 1), annotation), gate))
+        return replace(a.annotated(rows, table, start), gate=a.either(rows.gate, gate))
 
     def _opaque(self, relation: BoundaryRelation, invocation: ModuleInvocation, reason: str) -> None:
         """One node for all rows: uncertain as soon as anything that the invocation read changes."""
         self.coarse[relation.path] = reason
+        nodes, gate = self._read_gate(invocation)
+        total = self.circuit.add(Sum(Inputs(np.array([0, len(nodes)]), nodes)))
+        guard = self.circuit.add(LimitGuard(invocation.module, np.array([total]), gate, is_opaque=True))
+        self.relations[relation.path] = OpaqueRelation(relation, guard, gate)
+
+    def _read_gate(self, invocation: ModuleInvocation) -> tuple[Array, int]:
+        """The nodes of all rows that an invocation read, and a gate that opens as soon as anything of them changes."""
         read = [self.relations[path] for path in _read_by(invocation) if path in self.relations]
         nodes = np.unique(np.concatenate([np.empty(0, np.int64), *(each.nodes() for each in read)]))
         values = [nodes for each in read for nodes in each.cells()]
         gates = np.array([each.gate for each in read if each.gate != NONE], np.int64)
         moved = self.circuit.add(Gate(nodes, "moved"))
-        gate = self.circuit.add(Gate(np.unique(np.concatenate([np.array([moved]), gates, *values])), "same"))
-        total = self.circuit.add(Sum(Inputs(np.array([0, len(nodes)]), nodes)))
-        guard = self.circuit.add(LimitGuard(invocation.module, np.array([total]), gate, is_opaque=True))
-        self.relations[relation.path] = OpaqueRelation(relation, guard, gate)
+        return nodes, self.circuit.add(Gate(np.unique(np.concatenate([np.array([moved]), gates, *values])), "same"))
 
 
 def source_tokens(relations: Mapping[str, CircuitRelation]) -> Tokens:

@@ -238,7 +238,7 @@ class _Invocation:
         for executor in self.run.files.executors(written.plan) if written is not None else ():
             assert written is not None
             try:
-                return self._annotated(relation, written, executor)
+                return self._steered(self._annotated(relation, written, executor))
             except Exception as error:
                 if not is_refusal(error):
                     raise
@@ -247,8 +247,30 @@ class _Invocation:
 
     def _opaque(self, relation: BoundaryRelation, reason: str) -> RelationTuples:
         """Tuples of which nothing is known but what the invocation read; without any of it some may still be there."""
-        graph = self.run.graph
         self.run.coarse[self._title(relation)] = reason
+        box = self._box()
+        count = len(self.run.files.rows(relation).values)
+        return RelationTuples(relation, np.repeat(box, count), coming=int(box[0]))
+
+    def _steered(self, made: RelationTuples) -> RelationTuples:
+        """Tuples of a function that jobs told of what it read: they are there, or not, by that too."""
+        if not self.invocation.ran_jobs:
+            return made
+        graph = self.run.graph
+        self.run.coarse[self._title(made.relation)] = steered_reason(self.invocation)
+        box = self._box()
+        nodes = graph.nodes("op", terms.TIMES, len(made.nodes), **self.own)
+        there = made.nodes >= 0
+        graph.edges(made.nodes[there], nodes[there])
+        graph.edges(self.node, nodes[~there])
+        graph.edges(box[0], nodes)
+        coming = graph.nodes("op", terms.function_label(self.invocation.module), black_box=True, **self.own)
+        graph.edges(np.array([each for each in (made.coming, int(box[0])) if each != NONE]), coming[0])
+        return replace(made, nodes=nodes, coming=int(coming[0]))
+
+    def _box(self) -> Array:
+        """The node of what the function made of all that it read: one that is uncertain without any of it."""
+        graph = self.run.graph
         box = graph.nodes("op", terms.function_label(self.invocation.module), black_box=True, **self.own)
         graph.edges(self.node, box[0])
         for tuples in self.inputs.values():
@@ -259,8 +281,7 @@ class _Invocation:
             whole = [self.state_nodes(state, name, every) for name in ("", *state.cells)]
             for read in (*whole, np.array([self.coming_state(state)])):
                 graph.edges(read[read >= 0], box[0])
-        count = len(self.run.files.rows(relation).values)
-        return RelationTuples(relation, np.repeat(box, count), coming=int(box[0]))
+        return box
 
     # ---- annotation -------------------------------------------------------------------------------------------------
 
@@ -368,6 +389,11 @@ class _WritePlan:
         ids = spare_ids(root.child)
         first = next(ids.numbers)
         return cls(plan, root, normalized(titled(root, ids.named), ids), ids, first)
+
+
+def steered_reason(invocation: ModuleInvocation) -> str:
+    """Why rows depend on all that an invocation read although their plan says more."""
+    return f"jobs ran while {invocation.module} was called, and may have decided what it made"
 
 
 def is_refusal(error: Exception) -> bool:

@@ -26,6 +26,7 @@ from govtool.workflow.annotate.circuit import (
     Monus,
     Product,
     Sources,
+    Steered,
     Sum,
     Terms,
     ValueFunction,
@@ -116,6 +117,12 @@ def _sum(state: Survival, start: int, block: Sum) -> None:
     state.high[own] = np.minimum(block.inputs.sums(state.high[block.inputs.nodes]), MANY)
     if state.is_open(block.gate):
         state.high[own] = MANY
+
+
+def _steered(state: Survival, start: int, block: Steered) -> None:
+    _sum(state, start, block)
+    if state.is_open(block.gate):
+        state.low[start : start + block.count] = 0
 
 
 def _delta(state: Survival, start: int, block: Delta) -> None:
@@ -263,6 +270,6 @@ def _gate(state: Survival, start: int, block: Gate) -> None:
 
 
 _RULES: dict[type, Callable[[Survival, int, Any], None]] = {
-    Sources: _sources, Sum: _sum, Delta: _delta, Product: _product, Monus: _monus, Guard: _guard,
+    Sources: _sources, Sum: _sum, Steered: _steered, Delta: _delta, Product: _product, Monus: _monus, Guard: _guard,
     ValueFunction: _function, Box: _box, LimitGuard: _limit_guard, Gate: _gate,
 }  # fmt: skip

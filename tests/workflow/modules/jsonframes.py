@@ -17,6 +17,7 @@ class JsonFrames:
 
     def __init__(self):
         self.written = []
+        self.jobs = 0
 
     def read(self, relation, declared):
         place = Path(relation.path)
@@ -25,6 +26,9 @@ class JsonFrames:
 
     def empty(self, declared):
         return []
+
+    def jobs_run(self):
+        return self.jobs
 
     def write(self, frame, place, declared, expected):
         place.mkdir(parents=True)

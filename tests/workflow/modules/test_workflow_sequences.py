@@ -109,6 +109,22 @@ def test_hostile_modules(tmp_path, case):
     assert not list(tmp_path.parent.glob("evil*"))
 
 
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_a_function_that_ran_jobs_may_have_decided_what_stays_as_it_is(tmp_path, jobs):
+    """It hands on an input, and leaves its state: with jobs both are written, as relations that it made."""
+    give(tmp_path, In=[1], **{"state/Pass.Seen": [7]})
+
+    @govtool.module("Pass", ["Mid"], {"Seen": "n int"}, ["Out"])
+    def pass_on(rows, seen):
+        sequence.frames.jobs += jobs
+        return {"Out": rows}
+
+    flow = govtool.Workflow("w", [relay("Relay", "In", "Mid"), pass_on], [("Relay", "Pass", "Mid")])
+    sequence = Sequence(flow, tmp_path)
+    assert sequence.run() == [{"Out": [1]}]
+    assert sequence.frames.written == ["Relay/Mid", *["Pass/Out", "Pass/Seen"][: 2 * jobs]]
+
+
 def test_a_failure_leaves_the_last_whole_execution(tmp_path):
     give(tmp_path, In=[1], **{"3/In": ["no number"]})
     sequence = Sequence(govtool.Workflow("w", [counter()]), tmp_path)

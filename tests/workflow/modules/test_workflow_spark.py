@@ -606,6 +606,37 @@ def test_what_cannot_be_made_again_is_named(spark, tmp_path):
     assert "not deterministic" in answer.not_replayable["M/Out@1"]
 
 
+def test_what_a_module_did_with_collected_rows_is_decided_by_a_new_call(spark, tmp_path):
+    """The half of the total that a row has to exceed is a constant of the plan, which no deletion changes."""
+
+    def large(rows):
+        from pyspark.sql import functions as f
+
+        total = rows.agg(f.sum("n")).collect()[0][0]
+        return rows.where(f.col("n") > total / 2)
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "In.csv").write_text("n\n3\n4\n9\n")
+    flow, store = one_module(large), Store.init(str(tmp_path / "store")).uri
+    made = run(flow, tmp_path / "in", spark, "records", store=store).run
+    assert [each.ran_jobs for each in made.invocations] == [True]
+    from govtool.app.workflow_runs.deletion import InputRecords
+    from govtool.app.workflow_runs.opened import opened_run
+
+    with opened_run(Store.open(store), Store.open(store).head("main"), "w") as opened:
+        _, middle, last = InputRecords(opened).places
+
+    def answer(token, **how):
+        found = govtool.open(store).workflow_delete("w", [token], program=flow, spark=spark, **how).relations["Out"]
+        return {row.status for _, row in found.rows}, list(found.gains)
+
+    assert answer(middle, mode="propagate") == ({"unknown"}, [])
+    assert answer(last) == answer(last, mode="replay") == ({"deleted"}, [(4,)])
+    assert answer(middle) == ({"kept"}, [])
+    drawn = govtool.provenance_graph("run:w", store=store).delete(middle).to_dict()["relations"]["Out"]
+    assert [row["status"] for row in drawn["tuples"]] == ["unknown"]
+
+
 def labels(tokens):
     """The label of each token of the spec: its row in the file of its relation."""
     places = {"R1": ("1/Requests", 0), "Y1": ("1/Answer", 0), "S1": ("M_dealer2.SoldCars", 0)}
