@@ -2,7 +2,8 @@
 
 Titian's grep and word count (Zipf, 8,000 terms), tracked and plain in turns in one session, with plain against plain as
 the control. CPU of all processes of the session counts, wall time stands beside it. ``python -m bench.rdd 1024 10``
-measures with 1,024 MB and ten pairs.
+measures with 1,024 MB and ten pairs, ``python -m bench.rdd 1024 1 "word count"`` one of the programs. A first round
+warms the session up, which jobs of minutes do not need.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,22 @@ TITLE = "## RDD programs: tracked against plain, and traces"
 TERMS = 8_000
 MEGABYTES = 64
 PAIRS = 5
+WARMED = 256
+"""Megabytes up to which a first round only warms the session up."""
 
 
-def section(megabytes: int = MEGABYTES, pairs: int = PAIRS) -> str:
-    """Measure in a process of its own, and return the section of the page."""
+def section(megabytes: int = MEGABYTES, pairs: int = PAIRS, programs: Sequence[str] = ()) -> str:
+    """Measure in a process of its own, and return the section of the page.
+
+    Args:
+        megabytes: The size of the text.
+        pairs: How many rounds.
+        programs: Names of ``PROGRAMS``; empty: all of them.
+    """
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "text")
         generate(path, megabytes)
-        command = [sys.executable, "-m", "bench.rdd", "measure", str(path), str(pairs)]
+        command = [sys.executable, "-m", "bench.rdd", "measure", str(path), str(pairs), *programs]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     return "\n".join([TITLE, "", *_described(json.loads(done.stdout.splitlines()[-1]), megabytes, pairs)])
 
@@ -71,7 +80,10 @@ def word_count(context: Any, path: str) -> Any:
     return context.textFile(path).flatMap(str.split).map(_pair).reduceByKey(add)
 
 
-def measure(path: str, pairs: int) -> dict[str, Any]:
+PROGRAMS: dict[str, Callable[[Any, str], Any]] = {"grep": grep, "word count": word_count}
+
+
+def measure(path: str, pairs: int, programs: Sequence[str]) -> dict[str, Any]:
     """Run the programs in turns and trace them; seconds of wall time and of CPU."""
     from pyspark import cloudpickle
     from pyspark.sql import SparkSession
@@ -85,17 +97,20 @@ def measure(path: str, pairs: int) -> dict[str, Any]:
     session.sparkContext.setLogLevel("OFF")
     tracked = lineage_context(session)
     found: dict[str, Any] = {}
-    for name, program in (("grep", grep), ("word count", word_count)):
-        found[name] = _turns(session.sparkContext, tracked, program, path, pairs)
+    warms = sum(file.stat().st_size for file in Path(path).iterdir()) <= WARMED << 20
+    for name, program in PROGRAMS.items():
+        if programs and name not in programs:
+            continue
+        found[name] = _turns(session.sparkContext, tracked, program, path, range(not warms, pairs + 1))
         found[name]["traces"] = _traces(tracked, program, path, name, pairs)
     session.stop()
     return found
 
 
-def _turns(plain: Any, tracked: Any, program: Callable[..., Any], path: str, pairs: int) -> dict[str, Any]:
+def _turns(plain: Any, tracked: Any, program: Callable[..., Any], path: str, turns: range) -> dict[str, Any]:
     times: dict[str, list[tuple[float, float]]] = {"plain": [], "control": [], "tracked": []}
     kinds = [("plain", plain), ("control", plain), ("tracked", tracked)]
-    for turn in range(pairs + 1):
+    for turn in turns:  # 0 warms up
         shift = turn % 3
         for name, context in kinds[shift:] + kinds[:shift]:
             spent = _timed(lambda context=context: program(context, path).collect())  # type: ignore[misc]
@@ -184,9 +199,9 @@ def _ratio(one: list[list[float]], other: list[list[float]], part: int) -> str:
 def main() -> None:
     """Measure, or print the section."""
     if sys.argv[1:2] == ["measure"]:
-        print(json.dumps(measure(sys.argv[2], int(sys.argv[3]))))
+        print(json.dumps(measure(sys.argv[2], int(sys.argv[3]), sys.argv[4:])))
         return
-    print(section(*map(int, sys.argv[1:3])))
+    print(section(*map(int, sys.argv[1:3]), programs=sys.argv[3:]))
 
 
 if __name__ == "__main__":
