@@ -201,7 +201,9 @@ def main() -> None:
     if sys.argv[1:2] == ["measure"]:
         print(json.dumps(measure(sys.argv[2], int(sys.argv[3]), sys.argv[4:])))
         return
-    print(section(*map(int, sys.argv[1:3]), programs=sys.argv[3:]))
+    given = sys.argv[1:]
+    megabytes, pairs = int(given[0]) if given else MEGABYTES, int(given[1]) if given[1:] else PAIRS
+    print(section(megabytes, pairs, given[2:]))
 
 
 if __name__ == "__main__":
