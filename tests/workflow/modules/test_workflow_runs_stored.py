@@ -76,7 +76,7 @@ def test_runs_are_found_by_id_by_its_beginning_and_by_the_workflow(tmp_path):
     for run in (made(number=1), made(number=2), made("other", 3)):
         commit_workflow_run(store, run, "main")
     head = store.head("main")
-    assert [run.id for run in read_workflow_runs(store, head)] == [
+    assert [run.id for run in read_workflow_runs(store, head)[0]] == [
         "other-20261123-aa",
         "w-20261122-aa",
         "w-20261121-aa",
@@ -102,7 +102,7 @@ def test_what_a_killed_run_left_is_committed_by_the_next(tmp_path):
     write_atomically(root / "runs" / "torn.json", run_text(made())[:40])
     (found,) = commit_interrupted(store, root, 1)
     assert (found.status, found.executions) == ("aborted", (1,))
-    (stored,) = read_workflow_runs(store, store.head("main"))
+    ((stored,), _) = read_workflow_runs(store, store.head("main"))
     assert (stored.id, stored.status) == (made().id, "aborted")
     assert [each.name for each in (root / "runs").iterdir()] == ["torn.json"]
     assert commit_interrupted(store, root, 1) == ()
