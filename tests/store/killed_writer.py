@@ -5,8 +5,9 @@ it ended: it forks, as most of what a process costs are its imports. ``killed_wr
 commits batch 2.
 
 Modes: ``loop`` commits batches from K + 1 until it is killed from outside, and prints each sequence number after the
-store acknowledged it; the others commit batch N: ``after`` kills after the K-th request (which is before the next one), ``slot`` when the slot is written, ``sync``
-at the K-th fsync, ``init`` at the K-th fsync of making the store.
+store acknowledged it; the others commit batch N: ``after`` kills after the K-th request (which is before the next one),
+``packed`` after the K-th of those that a server gets, ``slot`` when the slot is written, ``sync`` at the K-th fsync,
+``init`` at the K-th fsync of making the store.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ from store_doubles import At, Wrapped, kill  # noqa: E402
 
 from govtool.store import Changes, Fragment, Store  # noqa: E402
 from govtool.store.backends import local  # noqa: E402
+
+
+class Packing(Wrapped):
+    """Objects that take themselves for remote: small fragments are packed, and requests are saved."""
+
+    is_remote = True
 
 
 def batch(store, n):
@@ -51,7 +58,7 @@ def main(uri, mode, k, n=2):
     elif mode == "sync":
         synced(At(k, kill))
     else:
-        store.objects = Wrapped(store.objects, after=At(k, kill))
+        store.objects = (Packing if mode == "packed" else Wrapped)(store.objects, after=At(k, kill))
     batch(store, n)
 
 

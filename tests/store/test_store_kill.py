@@ -72,9 +72,17 @@ def version(store):
     return int(head.message)
 
 
-@pytest.mark.parametrize(("backend", "mode"), [("local", "after"), ("local", "sync"), ("server", "after")])
+@pytest.mark.parametrize(
+    ("backend", "mode"),
+    [
+        ("local", "after"),
+        ("local", "sync"),
+        ("local", "packed"),
+        pytest.param("server", "after", marks=pytest.mark.long),
+    ],
+)
 def test_killed_at_every_step(make_uri, writers, backend, mode):
-    """Each commit is killed a step later than the one before."""
+    """Each commit is killed a step later than the one before; ``packed`` makes the requests that a server gets."""
     uri = make_uri(backend if backend == "local" else "seaweedfs" if servers.weed() else "moto")
     store = Store.init(uri)
     batch(store, 1)
