@@ -22,7 +22,7 @@ from unittest import mock
 
 from bench.attacks.rows import Row, shown
 
-TRIES = {"workflow_runs": 300, "record_runs": 200, "private_values": 200, "plans": 200}
+TRIES = {"record_runs": 200, "private_values": 200, "plans": 200}
 """How many changes of a table are tried."""
 POSITIONS = 400
 _GONE = object()

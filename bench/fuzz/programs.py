@@ -11,12 +11,12 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from bench.fuzz.mutate import spoiled_json
 
@@ -288,10 +288,23 @@ def tables(positions: bytes) -> list[tuple[str, str, bytes]]:
     ]
 
 
+@contextmanager
+def _without_spark() -> Iterator[None]:
+    """A JVM would take all of the time. What is imported meanwhile stays, which `mock.patch.dict` would undo."""
+    before = sys.modules.get("pyspark.sql")
+    sys.modules["pyspark.sql"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["pyspark.sql"]
+        if before is not None:
+            sys.modules["pyspark.sql"] = before
+
+
 def _token(graph: Graph) -> str:
     """A record that went into the workflow's run."""
-    first, *_ = graph.workflow_why(FLOW_RUN, "post/B@1", semirings=["which"]).to_dict()["tuples"]  # type: ignore[misc]
-    return str(first["which"][0])
+    answer: Any = graph.workflow_why(FLOW_RUN, "post/B@1", semirings=["which"]).to_dict()
+    return str(answer["tuples"][0]["which"][0])
 
 
 def _ask(store: Store) -> None:
@@ -321,7 +334,7 @@ def _ask(store: Store) -> None:
         lambda: graph_in(store, store.resolve("HEAD"), "run:app-1"),
         lambda: graph.show(FLOW_RUN).to_dict(),
     )
-    with mock.patch.dict(sys.modules, {"pyspark.sql": None}):  # a JVM would take all of the time
+    with _without_spark():
         for ask in asks:
             try:
                 ask()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,14 @@ def read_workflow_runs(store: Reader, commit: Commit) -> tuple[list[WorkflowRun]
     return sorted_runs(run for ref, run in placed if ref not in own), sorted(broken, key=lambda each: each.id)
 
 
+def names_of(runs: Iterable[WorkflowRun], damaged: Iterable[DamagedRun]) -> Iterator[str]:
+    """The workflows and the ids of runs."""
+    for run in runs:
+        yield from (run.workflow, run.id)
+    for lost in damaged:
+        yield from (lost.workflow, lost.id)
+
+
 def misplaced(ref: FragmentRef, run: WorkflowRun) -> str:
     """Why a record is not that of the run which its source names; empty: it is, or text was removed from it."""
     if not ref.source.startswith(_SOURCE) or "***" in f"{run.workflow}{run.id}":
@@ -139,7 +148,7 @@ def find_workflow_run(store: Reader, commit: Commit, text: str) -> WorkflowRun:
         raise lost[0].error()
     if begun:
         return next(run for run in runs if run.id == begun[0])
-    known = list(dict.fromkeys(name for run in (*runs, *damaged) for name in (run.workflow, run.id)))
+    known = list(dict.fromkeys(names_of(runs, damaged)))
     raise UnknownNameError(
         f"no run of a workflow is called {text!r}",
         code="usage.unknown-run",

@@ -16,7 +16,7 @@ from govtool.app.workflow_runs.programs.actions import (
     read_programs,
     unknown_run,
 )
-from govtool.app.workflow_runs.stored import find_workflow_run, read_workflow_runs
+from govtool.app.workflow_runs.stored import find_workflow_run, names_of, read_workflow_runs
 from govtool.errors import GovtoolError, IntegrityError, UnknownNameError
 from govtool.model.workflow_run import WorkflowRun, sorted_runs
 
@@ -200,8 +200,7 @@ def _named_run(store: Reader, commit: Commit, text: str) -> RecordedRun:
         programs = read_programs(store, commit)
         found = find_program(programs, text)
         if found is None:
-            runs, damaged = read_workflow_runs(store, commit)
-            flows = [name for run in (*runs, *damaged) for name in (run.workflow, run.id)]
+            flows = names_of(*read_workflow_runs(store, commit))
             own = [name for each in programs for name in (each.job, each.application)]
             raise unknown_run(text, (*flows, *own)) from None
         return RecordedRun(store, commit, program=found)
