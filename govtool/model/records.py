@@ -160,6 +160,8 @@ def _record_run(row: dict[str, str]) -> RecordRun:
     body = json.loads(row["body"])
     if not row["plan"] and not body["breaks"]:
         raise ValueError("a write has neither a plan nor a reason why it has none")
+    if body["written"] and not row["output"]:
+        raise ValueError("a write left files, and names no dataset that they are of")
     return RecordRun(
         run=row["run"],
         plan=row["plan"],

@@ -281,6 +281,16 @@ def test_a_record_under_the_name_of_another_run_is_found(name, words):
     assert {word for word in words if any(word in each for each in found)} == words
 
 
+def test_a_record_of_written_files_that_names_no_dataset_is_damaged():
+    """A trace forward would pass it over as one whose rows went to the driver."""
+    parts = application(1)
+    (record,) = decode_record_runs(parts[RECORD_RUNS])
+    leaf = Relation(0, "file:///d/out", "parquet", (File(0, "file:///d/out/a", 1, 1),), (), Struct(()))
+    written = relation_text(leaf, Session("1", True, "UTC"))
+    with pytest.raises(IntegrityError, match="no records"):
+        decode_record_runs(encode_record_runs([replace(record, output="", written=written)]))
+
+
 # ---- values that are not those of the run ------------------------------------------------------------------------
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.app.upkeep.record_fragments import RecordFragments
-from govtool.errors import AmbiguousNameError, GovtoolError, IntegrityError, UnknownNameError
+from govtool.errors import AmbiguousNameError, GovtoolError, IntegrityError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.model.workflow_run import WorkflowRun
@@ -32,6 +32,7 @@ def written_by(store: Reader, commit: Commit, name: str) -> tuple[str, ...]:
         The ids, or an application with all that it wrote; nothing for any other name.
 
     Raises:
+        UsageError: The run of a workflow has no records of rows (``usage.no-records``).
         IntegrityError: The record of the run that is meant cannot be read.
     """
     from govtool.app.workflow_runs.programs.actions import find_program, read_programs
@@ -41,7 +42,7 @@ def written_by(store: Reader, commit: Commit, name: str) -> tuple[str, ...]:
     try:
         run = find_workflow_run(store, commit, name)
         if name == run.id or own == run.workflow:
-            return tuple(_writes_of(store, commit, run))
+            return _writes_of(store, commit, run)
     except (UnknownNameError, AmbiguousNameError):
         pass
     try:
@@ -54,14 +55,21 @@ def written_by(store: Reader, commit: Commit, name: str) -> tuple[str, ...]:
     return (program.application,) if program is not None and own == program.job else ()
 
 
-def _writes_of(store: Reader, commit: Commit, run: WorkflowRun) -> Iterator[str]:
+def _writes_of(store: Reader, commit: Commit, run: WorkflowRun) -> tuple[str, ...]:
     from govtool.app.datasets.places import path_id
     from govtool.app.records.tables import read_runs_beside_damage
 
     made = {path_id(path) for path in run.relations}
-    for write in read_runs_beside_damage(store, commit)[0]:
-        if write.application in run.applications and (write.output in made or not write.output):
-            yield write.run
+    writes, damaged = read_runs_beside_damage(store, commit)
+    own = [each for each in writes if each.application in run.applications]
+    found = tuple(each.run for each in own if each.output in made or not each.output)
+    if not found and not damaged:
+        raise UsageError(
+            f"the run {run.id} of {run.workflow} has no recorded rows",
+            code="usage.no-records",
+            hint="govtool workflow list",
+        )
+    return found
 
 
 def unknown_run(store: Reader, commit: Commit | None, name: str, found: RecordFragments) -> UnknownNameError:
