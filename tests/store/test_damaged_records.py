@@ -331,8 +331,10 @@ def test_values_in_the_place_of_those_that_a_run_notes_are_no_data():
         "its private values are not those that it was recorded with"
     ]
     del parts[PRIVATE_VALUES]
-    with pytest.raises(IntegrityError, match="app-1/0 are not in the store"):
-        values_of(stated(parts))
+    assert values_of(stated(parts)) is None, "refused as removed"
+    assert [each.message.rpartition(": ")[2] for each in problems(stated(parts))] == [
+        "its private values are not in the store"
+    ]
 
 
 def test_what_was_forgotten_of_values_is_no_damage():

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 _OTHERS = "its values of {} are not those that the run was recorded with"
 
 
+def others_error(run: RecordRun) -> IntegrityError:
+    """The error about values under the name of a write that are not those which it notes."""
+    return IntegrityError(
+        f"the private values of {run.run} are not those that it was recorded with",
+        code="store.corrupt-fragment",
+        hint="govtool store fsck names the object; restore it from a backup or a copy of the store",
+    )
+
+
 class NotedValues:
     """The fragments with private values of a version, or of one of its sources."""
 
@@ -54,24 +63,6 @@ class NotedValues:
             IntegrityError: A tombstone is damaged.
         """
         return (PRIVATE_VALUES, run.private) in self._tombstones.forgotten
-
-    def require_forgotten(self, run: RecordRun, *, is_there: bool) -> None:
-        """Refuse a write whose noted fragment is not there and was not removed on purpose.
-
-        Args:
-            run: The write.
-            is_there: Whether another fragment has values under its name.
-
-        Raises:
-            IntegrityError: ``store.corrupt-fragment``.
-        """
-        if is_there or not self.is_forgotten(run):
-            what = "are not those that it was recorded with" if is_there else "are not in the store"
-            raise IntegrityError(
-                f"the private values of {run.run} {what}",
-                code="store.corrupt-fragment",
-                hint="govtool store fsck names the object; restore it from a backup or a copy of the store",
-            )
 
     def read_all(self, runs: Iterable[RecordRun], damaged: list[DamagedFragment]) -> dict[str, PrivateValues]:
         """The private values of all writes, by run id, without those that are not as a write notes.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage, rows_beside_damage
-from govtool.app.records.noted_values import NotedValues
+from govtool.app.records.noted_values import NotedValues, others_error
 from govtool.errors import IntegrityError, UsageError
 from govtool.model.positions import PRIVATE_POSITIONS, PositionsCost, decode_cost
 from govtool.model.records import (
@@ -317,19 +317,18 @@ def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str
     """The plan or program of a write as it is stored, and its private values; None if those were removed.
 
     Raises:
-        IntegrityError: its plan or values are not in the store, or not those that it was recorded with; or a fragment
+        IntegrityError: its plan is not in the store, its values are not those that it was recorded with, or a fragment
             that may hold a part of it is damaged.
     """
     refs = store.fragments(commit)
     plan = _find(store, refs, PLANS, decode_plans, lambda each: each.digest == run.plan, run)
     if plan is None:
         raise IntegrityError(f"the plan of {run.run} is not in the store", code="store.corrupt-fragment")
-    noted = NotedValues(store, refs)
-    own = noted.fragment_of(run)
+    own = NotedValues(store, refs).fragment_of(run)
     kept = refs if own is None else [own]
     private = _find(store, kept, PRIVATE_VALUES, decode_private, lambda each: each.run == run.run, run)
-    if own is None and run.private:
-        noted.require_forgotten(run, is_there=private is not None)
+    if own is None and run.private and private is not None:
+        raise others_error(run)
     return plan.body, None if private is None else private.values
 
 

@@ -210,19 +210,18 @@ class _Reading:
 
     def _unmatched(self, group: RecordGroup, names: Container[FragmentName]) -> Iterator[tuple[str, str, str]]:
         """Private values that no write has, and writes whose private values are others or are not there."""
-        if not group.damaged_of(RECORD_RUNS):
-            lost = sorted(set(group.values) - set(group.runs))
-            yield from ((PRIVATE_VALUES, run, "its private values are there, and no record of it") for run in lost)
+        lost = [] if group.damaged_of(RECORD_RUNS) else sorted(set(group.values) - set(group.runs))
+        yield from ((PRIVATE_VALUES, run, "its private values are there, and no record of it") for run in lost)
         if group.damaged_of(PRIVATE_VALUES):
             return
-        none_removed = not any(table == PRIVATE_VALUES for table, _ in self.tombstones.forgotten)
         for run in group.runs.values():
             chain = list(self.tombstones.chain(FragmentRef(group.source, PRIVATE_VALUES, run.private, 0, 0)))
             is_removed = any((ref.table, ref.sha256) in self.tombstones.forgotten for ref in chain)
             is_there = any((ref.table, ref.sha256) in names for ref in chain)
-            if run.private and not is_there and not is_removed:
+            if run.private and not is_there and run.run in group.values:
                 yield RECORD_RUNS, run.run, "its private values are not those that it was recorded with"
-            elif run.plan and run.run not in group.values and (none_removed if not run.private else not is_removed):
+            # Of writes that note nothing it is not known whether they had values, unless others have lost their record.
+            elif run.plan and run.run not in group.values and not is_removed and (run.private or lost):
                 yield RECORD_RUNS, run.run, "its private values are not in the store"
 
     def _decoded(self, name: FragmentName, ref: FragmentRef) -> list[Any]:
