@@ -346,7 +346,7 @@ def _row(folder: Path, sound: list[Table], name: str, tries: int) -> Row:
     asks = _asks(folder)
     expected = _said(asks, sound)
     places = [place for place, each in enumerate(sound) if each.table == name]
-    for _ in range(tries):
+    while count < tries:
         place = rng.choice(places)
         data, what = changed_table(sound[place].data, rng)
         if data == sound[place].data:
