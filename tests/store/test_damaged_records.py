@@ -23,6 +23,7 @@ from govtool.model.records import (
     PrivateValues,
     RecordRun,
     StoredPlan,
+    decode_plans,
     decode_private,
     decode_record_runs,
     encode_plan,
@@ -289,6 +290,13 @@ def test_a_record_of_written_files_that_names_no_dataset_is_damaged():
     written = relation_text(leaf, Session("1", True, "UTC"))
     with pytest.raises(IntegrityError, match="no records"):
         decode_record_runs(encode_record_runs([replace(record, output="", written=written)]))
+
+
+def test_a_plan_that_is_another_than_its_digest_says_is_found():
+    parts = application(1)
+    (plan,) = decode_plans(parts[PLANS])
+    parts[PLANS] = encode_plan(StoredPlan(plan.digest, plan.body.replace('"x1":0', '"x1":1')))
+    assert any("another plan than its digest says" in each.message for each in problems(stated(parts)))
 
 
 # ---- values that are not those of the run ------------------------------------------------------------------------
