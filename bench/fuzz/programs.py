@@ -11,24 +11,37 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from bench.fuzz.mutate import spoiled_json
 
 if TYPE_CHECKING:
+    from govtool.api.graph import Graph
     from govtool.model.records import PrivateValues, RecordRun, StoredPlan
-    from govtool.model.workflow_run import WorkflowRun
+    from govtool.model.workflow_run import BoundaryRelation, WorkflowRun
     from govtool.store import Store
 
 RUN = "app-1/rdd-1"
 """The run of the program."""
-_PARTS = ("log", "values", "listings", "written", "facts", "workflow")
-"""What is spoiled: the operators, the driver's values, the files read and written, the positions, a workflow's run."""
+_SCHEMA = json.dumps(
+    {
+        "type": "struct",
+        "fields": [
+            {"name": name, "type": kind, "nullable": True, "metadata": {}}
+            for name, kind in (("id", "long"), ("name", "string"))
+        ],
+    }
+)
+FLOW, FLOW_RUN = "w", "w-1"
+"""The workflow and its run."""
+_PARTS = ("log", "values", "listings", "written", "facts", "workflow", "plan", "literals", "read", "made")
+"""What is spoiled: the operators, the driver's values, the files read and written, the positions, a workflow's run, and
+the plan, the literals and the files of the write that its module made."""
 _FACTS = json.dumps(
     {
         "tables": [[3, 0, "exact", ""], [3, 2, "superset", "by value"], [-1, 3, "exact", ""]],
@@ -81,24 +94,77 @@ def _program() -> tuple[RecordRun, StoredPlan, PrivateValues]:
 
 
 @lru_cache(maxsize=1)
-def _workflow() -> WorkflowRun:
-    from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, RelationFile, WorkflowRun
+def _relations() -> dict[str, BoundaryRelation]:
+    """What the modules of the workflow read and made, by name: files that stay until the process ends."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    made = BoundaryRelation("/nowhere/B", "parquet", "", (RelationFile("file:///nowhere/B/a.parquet", 1, 2),))
-    first = ModuleInvocation(1, "post", "Post", 1, (("A", "/nowhere/A", ""),), (), (), (("B", "/nowhere/B"),), ("B",))
-    second = ModuleInvocation(1, "alert", "Alert", 1, (("B", "/nowhere/B", "post"),))
+    from govtool.model.workflow_run import BoundaryRelation, RelationFile
+
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    found = {}
+    for name, rows in {"A": {1: "ann", 2: "bob", 3: "ann"}, "B": {1: "ann", 3: "ann"}, "C": {3: "ann"}}.items():
+        path = folder / name / "part-0.parquet"
+        path.parent.mkdir()
+        pq.write_table(pa.table({"id": list(rows), "name": list(rows.values())}), path)
+        facts = path.stat()
+        file = RelationFile(path.as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000)
+        found[name] = BoundaryRelation(str(path.parent), "parquet", _SCHEMA, (file,))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _workflow() -> WorkflowRun:
+    from govtool.model.workflow_run import ModuleInvocation, WorkflowRun
+
+    made = _relations()
+    a, b, c = (made[name].path for name in "ABC")
+    first = ModuleInvocation(1, "post", "Post", 1, (("A", a, ""),), (), (), (("B", b),), ())
+    second = ModuleInvocation(1, "alert", "Alert", 1, (("B", b, "post"),), (), (), (("C", c),), ("C",))
     edges = (("post", "alert", "B"),)
     times = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
+    relations = {each.path: each for each in made.values()}
     return WorkflowRun(
-        "w-1", "w", "complete", "records", ("app-1",), *times, "", edges, (first, second), {made.path: made}, 1
+        FLOW_RUN, FLOW, "complete", "records", (FLOW_RUN,), *times, "", edges, (first, second), relations, 1
     )
+
+
+@lru_cache(maxsize=1)
+def _write() -> tuple[RecordRun, StoredPlan, PrivateValues]:
+    """The write that made B: the rows of A whose name is a literal. That of C was not recorded."""
+    from govtool.app.datasets.places import path_id
+    from govtool.model.records import PrivateValues, RecordRun, StoredPlan
+    from govtool.records.plan import types
+    from govtool.records.plan.expressions import Attribute, Call, Literal
+    from govtool.records.plan.nodes import File, Filter, Plan, Relation, Session
+    from govtool.records.split_plans import relation_text, taken_apart
+
+    columns = (Attribute(1, "id", types.LONG), Attribute(2, "name", types.STRING))
+    schema = types.Struct(tuple(types.Field(each.name, each.type, True) for each in columns))
+    session = Session("4.0.0", True, "UTC")
+
+    def relation(name: str) -> Relation:
+        each = _relations()[name]
+        files = tuple(File(n, *file) for n, file in enumerate(each.files))
+        return Relation(0, path_id(each.path), "parquet", files, columns, schema)
+
+    condition = Call("=", (columns[1], Literal("ann", types.STRING)), types.BOOLEAN)
+    parts = taken_apart(Plan(Filter(relation("A"), condition), session))
+    made = relation("B")
+    run = RecordRun(
+        f"{FLOW_RUN}/0", parts.digest, made.dataset, parts.datasets, parts.listings, relation_text(made, session)
+    )
+    return run, StoredPlan(parts.digest, parts.body), PrivateValues(run.run, parts.values)
 
 
 def _sound() -> dict[str, str]:
     from govtool.model.workflow_run import run_text
 
     run, plan, private = _program()
-    texts = (plan.body, private.values, run.listings, run.written, _FACTS, run_text(_workflow()))
+    write, step, literals = _write()
+    own = plan.body, private.values, run.listings, run.written, _FACTS
+    texts = (*own, run_text(_workflow()), step.body, literals.values, write.listings, write.written)
     return dict(zip(_PARTS, texts, strict=True))
 
 
@@ -144,12 +210,24 @@ def _store(texts: dict[str, str]) -> Store:
         RECORD_RUNS: encode_record_runs([run]),
         PRIVATE_VALUES: encode_private([PrivateValues(RUN, texts["values"])]),
         PRIVATE_POSITIONS: positions,
-        WORKFLOW_RUNS: _workflow_fragment(texts["workflow"]),
+    }
+    write, _, _ = _write()
+    step = StoredPlan(hashlib.sha256(texts["plan"].encode()).hexdigest(), texts["plan"])
+    write = replace(write, plan=step.digest, listings=texts["read"], written=texts["made"])
+    flow = {
+        PLANS: encode_plan(step),
+        RECORD_RUNS: encode_record_runs([write]),
+        PRIVATE_VALUES: encode_private([PrivateValues(write.run, texts["literals"])]),
+    }
+    sources = {
+        "job": tables,
+        f"workflow:{FLOW}": flow,
+        f"workflow-run:{FLOW}:{FLOW_RUN}": {WORKFLOW_RUNS: _workflow_fragment(texts["workflow"])},
     }
     seal = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()
     store = Store.init(f"memory://fuzz-{seal}")
-    add = tuple(Fragment("job", table, content, 1) for table, content in tables.items())
-    store.commit(Changes(("job",), add), message="m", author="a", batch="b")
+    add = tuple(Fragment(name, *part, 1) for name, parts in sources.items() for part in parts.items())
+    store.commit(Changes(tuple(sources), add), message="m", author="a", batch="b")
     return store
 
 
@@ -210,6 +288,25 @@ def tables(positions: bytes) -> list[tuple[str, str, bytes]]:
     ]
 
 
+@contextmanager
+def _without_spark() -> Iterator[None]:
+    """A JVM would take all of the time. What is imported meanwhile stays, which `mock.patch.dict` would undo."""
+    before = sys.modules.get("pyspark.sql")
+    sys.modules["pyspark.sql"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["pyspark.sql"]
+        if before is not None:
+            sys.modules["pyspark.sql"] = before
+
+
+def _token(graph: Graph) -> str:
+    """A record that went into the workflow's run."""
+    answer: Any = graph.workflow_why(FLOW_RUN, "post/B@1", semirings=["which"]).to_dict()
+    return str(answer["tuples"][0]["which"][0])
+
+
 def _ask(store: Store) -> None:
     from govtool.api.graph import Graph
     from govtool.app.upkeep.store import check
@@ -227,14 +324,17 @@ def _ask(store: Store) -> None:
         lambda: graph.replay(RUN, without=[source], where=["value = 'a'"]).to_dict(),
         lambda: graph.erase_plan([f"{source}.value=a"], run="app-1").to_dict(),
         lambda: graph.workflow_runs().to_dict(),
-        lambda: graph.workflow_run("w-1").to_dict(),
-        lambda: graph.workflow_why("w-1", "B").to_dict(),
-        lambda: graph.workflow_delete("w-1", ["a@b:0/0"]).to_dict(),
-        lambda: graph_in(store, store.resolve("HEAD"), "run:w-1"),
+        lambda: graph.workflow_run(FLOW_RUN).to_dict(),
+        lambda: graph.workflow_why(FLOW_RUN, "post/B@1").to_dict(),
+        lambda: graph.workflow_why(FLOW_RUN, "C", semirings=["which"]).to_dict(),
+        lambda: graph.workflow_delete(FLOW_RUN, [_token(graph)], mode="propagate").to_dict(),
+        lambda: graph.workflow_delete(FLOW_RUN, ["a@b:0/0"]).to_dict(),
+        lambda: graph.trace_back(_write()[0].output, "name = 'ann'", run=f"{FLOW_RUN}/0").to_dict(),
+        lambda: graph_in(store, store.resolve("HEAD"), f"run:{FLOW_RUN}"),
         lambda: graph_in(store, store.resolve("HEAD"), "run:app-1"),
-        lambda: graph.show("w-1").to_dict(),
+        lambda: graph.show(FLOW_RUN).to_dict(),
     )
-    with mock.patch.dict(sys.modules, {"pyspark.sql": None}):  # a JVM would take all of the time
+    with _without_spark():
         for ask in asks:
             try:
                 ask()

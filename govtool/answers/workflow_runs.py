@@ -13,6 +13,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class UnlistedRuns:
+    """Runs that are not listed, because their records cannot be read.
+
+    Attributes:
+        id: The id of the run; empty: these are all recorded programs.
+        workflow: The name of its workflow; empty as well.
+        reason: What is wrong, in a sentence.
+        object: The key of the damaged object in the store.
+        hint: What to do about it.
+    """
+
+    id: str
+    workflow: str
+    reason: str
+    object: str
+    hint: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The keys of its JSON object; those that are not known are left out."""
+        values = {"id": self.id, "workflow": self.workflow, "reason": self.reason, "object": self.object}
+        return {name: value for name, value in {**values, "hint": self.hint}.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
 class WorkflowRunsAnswer(GraphAnswer):
     """Runs of workflows, the newest first."""
 
@@ -34,6 +58,13 @@ class WorkflowRunsAnswer(GraphAnswer):
     """Number of runs left out."""
     forgotten: frozenset[str] = frozenset()
     """Ids of runs whose private values were removed from the store."""
+    damaged: tuple[UnlistedRuns, ...] = ()
+    """What is not listed because it cannot be read."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the records of all runs could be read."""
+        return not self.damaged
 
     def head(self, limit: int | None) -> WorkflowRunsAnswer:
         """The answer with at most ``limit`` runs; None leaves it as it is."""
@@ -42,7 +73,9 @@ class WorkflowRunsAnswer(GraphAnswer):
 
     def body(self) -> Mapping[str, object]:
         """The runs, without their invocations."""
-        more = {"truncated": self.truncated} if self.truncated else {}
+        more: dict[str, object] = {"truncated": self.truncated} if self.truncated else {}
+        if self.damaged:
+            more["damaged"] = [each.to_dict() for each in self.damaged]
         return {"runs": list(self.summaries()), **more}
 
     def summaries(self) -> Iterator[dict[str, object]]:

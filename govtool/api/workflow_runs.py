@@ -23,22 +23,22 @@ class WorkflowQuestions(OpenedVersion):
 
     @checked
     def workflow_runs(self, workflow: str | None = None, *, limit: int | None = None) -> WorkflowRunsAnswer:
-        """Runs of workflows, the newest first.
+        """Runs of workflows, the newest first. Those whose records are damaged are in ``damaged`` of the answer.
 
         Args:
             workflow: Only runs of this workflow.
             limit: Runs to return at most; by default all.
         """
         from govtool.answers.workflow_runs import WorkflowRunsAnswer
-        from govtool.app.records.forgotten import forgotten_applications
         from govtool.app.versions.version import version_of
-        from govtool.app.workflow_runs.programs.recorded import list_recorded_runs
+        from govtool.app.workflow_runs.programs.recorded import forgotten_runs, list_recorded_runs
 
-        runs = list_recorded_runs(self._reader, self._commit)
-        own = tuple(run for run in runs if workflow in (None, run.workflow))
-        lost = forgotten_applications(self._reader, self._commit)
-        forgotten = frozenset(run.id for run in own if not lost.isdisjoint(run.applications))
-        return WorkflowRunsAnswer(version_of(self._reader, self._commit), own, forgotten=forgotten).head(limit)
+        found = list_recorded_runs(self._reader, self._commit)
+        own = tuple(run for run in found.runs if workflow in (None, run.workflow))
+        damaged = tuple(each for each in found.damaged if workflow in (None, each.workflow) or not each.workflow)
+        forgotten = forgotten_runs(self._reader, self._commit, own)
+        version = version_of(self._reader, self._commit)
+        return WorkflowRunsAnswer(version, own, forgotten=forgotten, damaged=damaged).head(limit)
 
     @checked
     def workflow_run(self, run: str, *, execution: int | None = None) -> WorkflowRunAnswer:

@@ -182,7 +182,12 @@ def store_forget(
     ] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", metavar="RUN", help="Remove the private values and positions of a run's records."),
+        typer.Option(
+            "--run",
+            metavar="RUN",
+            help="Remove the private values and positions of a run's records: an id, an application, or a workflow "
+            "or job: its last run; NAME~1 the one before.",
+        ),
     ] = None,
     source: Annotated[
         list[str] | None,

@@ -20,7 +20,7 @@ from govtool.cli.shared.options import (
     StoreOption,
 )
 from govtool.cli.shared.ui import Ui
-from govtool.errors import EXIT_OK, UsageError
+from govtool.errors import EXIT_EVIDENCE, EXIT_OK, UsageError
 
 
 def workflow_run(
@@ -149,8 +149,10 @@ def workflow_list(
 ) -> int:
     """List the runs of workflows, the newest first.
 
-    govtool workflow list
-    govtool workflow list dealers --format json
+      govtool workflow list
+      govtool workflow list dealers --format json
+
+    Runs whose records are damaged are named below the others, and the exit code is 3.
     """
     from govtool.api.opening import open as open_version
     from govtool.query.selection.select import nothing_selected
@@ -159,6 +161,8 @@ def workflow_list(
     outputs = options.outputs(FORMATS)
     answer = open_version(options.store, ref=options.at, branch=options.branch).workflow_runs(workflow)
     options.show(ui, outputs, render_workflow_runs, answer)
+    if not answer.is_complete:
+        return EXIT_EVIDENCE
     if not answer.runs:
         if workflow is not None:
             raise nothing_selected("govtool workflow list")

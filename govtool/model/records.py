@@ -68,6 +68,8 @@ class RecordRun:
     """``rdd``: the plan is the log of an RDD program; empty: a plan of a query."""
     positions: str = ""
     """The digest of the fragment with positions of its records; empty: none were kept."""
+    private: str = ""
+    """The digest of the fragment with its private values, as it was written; empty: not noted."""
 
     @property
     def application(self) -> str:
@@ -148,7 +150,7 @@ def decode_private(data: bytes) -> list[PrivateValues]:
 
 def _body(one: RecordRun) -> str:
     body = {name: value for name, value in asdict(one).items() if name not in ("run", "output", "plan")}
-    for name in ("program", "positions"):
+    for name in ("program", "positions", "private"):
         if not body[name]:
             del body[name]
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
@@ -158,6 +160,8 @@ def _record_run(row: dict[str, str]) -> RecordRun:
     body = json.loads(row["body"])
     if not row["plan"] and not body["breaks"]:
         raise ValueError("a write has neither a plan nor a reason why it has none")
+    if body["written"] and not row["output"]:
+        raise ValueError("a write left files, and names no dataset that they are of")
     return RecordRun(
         run=row["run"],
         plan=row["plan"],
@@ -169,6 +173,7 @@ def _record_run(row: dict[str, str]) -> RecordRun:
         breaks=tuple(map(str, body["breaks"])),
         program=str(body.get("program", "")),
         positions=str(body.get("positions", "")),
+        private=str(body.get("private", "")),
     )
 
 

@@ -38,7 +38,8 @@ def render_workflow_runs(form: str, answer: WorkflowRunsAnswer) -> Table | Itera
         ],
         summary=count(len(answer.runs), "run")
         + (f" · {answer.truncated:,} not shown (--all)" if answer.truncated else "")
-        + _forgotten(answer),
+        + _forgotten(answer)
+        + _damaged(answer),
         row_styles=[_STYLES.get(run.status, "") for run in answer.runs],
     )
     return laid_out(form, table)
@@ -50,6 +51,16 @@ def _forgotten(answer: WorkflowRunsAnswer) -> str:
     return (
         f"\nprivate values removed by store forget, so that rows cannot be traced: {few(names, _FEW)}" if names else ""
     )
+
+
+def _damaged(answer: WorkflowRunsAnswer) -> str:
+    """A line for everything that is not listed because it cannot be read, with what to do about it."""
+    lines = []
+    for each in answer.damaged:
+        whose = f"{each.workflow} {each.id}" if each.id else "recorded programs"
+        lines.append(f"\nnot listed: {printable(whose)} · {printable(each.reason)} · {printable(each.object)}")
+        lines.append(f"\n  {printable(each.hint)}" if each.hint else "")
+    return "".join(lines)
 
 
 def render_workflow_run(form: str, answer: WorkflowRunAnswer) -> Table | Iterable[str]:

@@ -46,6 +46,8 @@ SUMMARY_LIMIT = 64 * 1024
 """Most bytes of JSON in a commit's summary: slots are read often."""
 TEXT_LIMIT = 8 * 1024
 """Most characters in a message, an author or a batch."""
+_FIRST_PAUSE = 0.01
+"""Seconds; each further pause may be twice as long."""
 _LONGEST_PAUSE = 0.25
 """Seconds. Somebody wins every round, so that long pauses would only leave slots unused."""
 _LOOK_AHEAD = 4
@@ -211,24 +213,34 @@ class Writer:
         """Commit ``draft`` with exactly this manifest on top of its parent; there is no rebase.
 
         Raises:
-            LostSlotError: if the slot is taken.
+            LostSlotError: if another commit is in the slot.
+            StoreError: ``store.no-conditional-put`` if the server says that it is taken, and nothing is in it.
         """
         manifest, nodes = manifest.folded()
         self._create_nodes(nodes)
-        commit, _ = self._put_slot(replace(draft, manifest=manifest))
-        if commit is None:
-            raise LostSlotError(
-                f"branch {self._branch!r} moved on meanwhile", location=self._objects.uri, hint="run the command again"
-            )
-        self._put_hint(commit)
-        return commit
+        empty, pause = 0, _FIRST_PAUSE
+        while True:
+            commit, winner = self._put_slot(replace(draft, manifest=manifest))
+            if commit is not None:
+                self._put_hint(commit)
+                return commit
+            if winner is not None:
+                raise LostSlotError(
+                    f"branch {self._branch!r} moved on meanwhile",
+                    location=self._objects.uri,
+                    hint="run the command again",
+                )
+            empty += 1  # S3 may refuse two writers who meet, and then the slot is still free.
+            self._require_taken(draft.seq, empty)
+            self._sleep(random.uniform(0, pause))
+            pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _land(
         self, draft: Commit, changes: Changes, entries: list[Entry], base: Commit | None, lag: int | None
     ) -> CommitResult:
         written: set[str] = set()
         deadline = time.monotonic() + COMMIT_TIMEOUT
-        pause = 0.01
+        pause = _FIRST_PAUSE
         losses = empty = 0
         while True:
             manifest = (base.manifest if base else Manifest()).apply(changes.retract, entries)
@@ -254,7 +266,7 @@ class Writer:
             losses += 1
             empty = empty + 1 if winner is None else 0
             if winner is None:  # S3 may refuse two writers who meet, and then the slot is still free.
-                self._require_taken(base, empty)
+                self._require_taken(base.seq + 1 if base is not None else 1, empty)
                 continue
             passed = self._passed(base, winner, look_ahead=losses % _LOOK_AHEAD == 0)
             base, lag = passed[-1], None
@@ -268,7 +280,7 @@ class Writer:
             ):
                 return CommitResult(base, created=False)
 
-    def _require_taken(self, base: Commit | None, empty: int) -> None:
+    def _require_taken(self, seq: int, empty: int) -> None:
         """Give up on a slot that the server says is taken, and of which it has nothing, again and again.
 
         Raises:
@@ -276,7 +288,7 @@ class Writer:
         """
         if empty < _EMPTY:
             return
-        key = slot_key(self._branch, base.seq + 1 if base is not None else 1)
+        key = slot_key(self._branch, seq)
         raise StoreError(
             f"the server says {empty} times that {key} exists, and has no such object: it refuses every commit",
             code="store.no-conditional-put",

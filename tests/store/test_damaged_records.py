@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from store_doubles import Wrapped
 
+from govtool.app.records.forgotten import forgotten_applications
+from govtool.app.records.tables import read_stored, read_tables_beside_damage
 from govtool.app.upkeep.forget import ForgetRequest, forget_text
 from govtool.app.upkeep.store import check, runs_without_values
-from govtool.errors import UnknownNameError
+from govtool.errors import IntegrityError, UnknownNameError
 from govtool.model.positions import PRIVATE_POSITIONS, StoredPositions, encode_positions
 from govtool.model.records import (
     PLANS,
@@ -21,6 +23,8 @@ from govtool.model.records import (
     PrivateValues,
     RecordRun,
     StoredPlan,
+    decode_plans,
+    decode_private,
     decode_record_runs,
     encode_plan,
     encode_private,
@@ -253,3 +257,113 @@ def test_an_input_is_called_as_the_path_that_was_read(name, is_found):
     add = [Fragment("job", table, content, 1) for table, content in parts.items()]
     store.commit(Changes(("job",), tuple(add)), message="m", author="ann", batch="b")
     assert any("is called" in each.message for each in problems(store)) is is_found
+
+
+def stated(*parts):
+    """A store with one source that holds the fragments of applications."""
+    made = Store.init("memory://")
+    add = tuple(Fragment("job", table, data, 1) for each in parts for table, data in each.items())
+    made.commit(Changes(("job",), add), message="m", author="ann", batch="b")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("app-1/0", {"two records bear this name", "its private values are there, and no record of it"}),
+        ("app-9/0", {"its private values are not in the store", "its private values are there, and no record of it"}),
+    ],
+)
+def test_a_record_under_the_name_of_another_run_is_found(name, words):
+    parts = application(2)
+    (record,) = decode_record_runs(parts[RECORD_RUNS])
+    parts[RECORD_RUNS] = encode_record_runs([replace(record, run=name)])
+    found = [each.message for each in problems(stated(application(1), parts))]
+    assert {word for word in words if any(word in each for each in found)} == words
+
+
+def test_a_record_of_written_files_that_names_no_dataset_is_damaged():
+    """A trace forward would pass it over as one whose rows went to the driver."""
+    parts = application(1)
+    (record,) = decode_record_runs(parts[RECORD_RUNS])
+    leaf = Relation(0, "file:///d/out", "parquet", (File(0, "file:///d/out/a", 1, 1),), (), Struct(()))
+    written = relation_text(leaf, Session("1", True, "UTC"))
+    with pytest.raises(IntegrityError, match="no records"):
+        decode_record_runs(encode_record_runs([replace(record, output="", written=written)]))
+
+
+def test_a_plan_that_is_another_than_its_digest_says_is_found():
+    parts = application(1)
+    (plan,) = decode_plans(parts[PLANS])
+    parts[PLANS] = encode_plan(StoredPlan(plan.digest, plan.body.replace('"x1":0', '"x1":1')))
+    assert any("another plan than its digest says" in each.message for each in problems(stated(parts)))
+
+
+# ---- values that are not those of the run ------------------------------------------------------------------------
+
+
+def noting(number, *others):
+    """An application whose record notes the fragment of its values, which holds those of others, too."""
+    parts = application(number)
+    (record,) = decode_record_runs(parts[RECORD_RUNS])
+    (values,) = decode_private(parts[PRIVATE_VALUES])
+    parts[PRIVATE_VALUES] = encode_private([values, *others])
+    parts[RECORD_RUNS] = encode_record_runs([replace(record, private=digest(parts[PRIVATE_VALUES]))])
+    return parts
+
+
+def values_of(store, run="app-1/0"):
+    head = store.head()
+    refs = [ref for ref in store.fragments(head) if ref.table == RECORD_RUNS]
+    records = [each for ref in refs for each in decode_record_runs(store.read(ref))]
+    record = next(each for each in records if each.run == run)
+    tables, damaged = read_tables_beside_damage(store, head, "job")
+    found = tables.private.get(run)
+    assert damaged or read_stored(store, head, record)[1] == (found.values if found is not None else None)
+    return read_stored(store, head, record)[1]
+
+
+def test_values_in_the_place_of_those_that_a_run_notes_are_no_data():
+    parts = noting(1)
+    assert "secret of app-1/0" in values_of(stated(parts))
+    assert problems(stated(parts)) == ()
+    (own,) = decode_private(parts[PRIVATE_VALUES])
+    other = encode_private([replace(own, values=own.values.replace("secret", "others"))])
+    store = stated({**parts, PRIVATE_VALUES: other})
+    with pytest.raises(IntegrityError, match="app-1/0 are not those that it was recorded with"):
+        values_of(store)
+    tables, damaged = read_tables_beside_damage(store, store.head(), "job")
+    assert tables.private == {}
+    assert [each.ref.sha256 for each in damaged] == [digest(other)]
+    assert [each.message.rpartition(": ")[2] for each in problems(store)] == [
+        "its private values are not those that it was recorded with"
+    ]
+    del parts[PRIVATE_VALUES]
+    assert values_of(stated(parts)) is None, "refused as removed"
+    assert [each.message.rpartition(": ")[2] for each in problems(stated(parts))] == [
+        "its private values are not in the store"
+    ]
+
+
+def test_what_was_forgotten_of_values_is_no_damage():
+    """Another fragment is in the place of the one that the run notes, and one in the place of that."""
+    store = stated(noting(1, PrivateValues("app-1/1", '["kept"]')), application(2))
+    assert forget_text(store, ForgetRequest(texts=("kept",), author="ann")).held == ()
+    assert "secret of app-1/0" in values_of(store)
+    assert forget_text(store, ForgetRequest(texts=("secret of app-1",), author="ann")).held == ()
+    assert "***" in values_of(store)
+    assert not [each for each in problems(store) if "app-1/0" in each.message]
+    assert forgotten(store, "app-1/0").held == ()
+    assert values_of(store) is None
+    assert not [each for each in problems(store) if "app-1/0" in each.message]
+
+
+def test_only_fragments_of_which_something_was_forgotten_are_read_to_know_whose_values_are_gone():
+    asked = []
+    inner = stated(noting(1), noting(2), noting(3))
+    forgotten(inner, "app-2")
+    store = Store(Wrapped(inner.objects, lambda op, key: asked.append(key)), inner.store_id)
+    assert forgotten_applications(store, store.head()) == {"app-2"}
+    values = {f"frag/{PRIVATE_VALUES}/{digest(noting(number)[PRIVATE_VALUES])}.parquet" for number in (1, 2, 3)}
+    assert not values.intersection(asked)
+    assert len({key for key in asked if key.startswith(f"frag/{PRIVATE_VALUES}/")}) == 1, "what stands in their place"

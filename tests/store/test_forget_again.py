@@ -287,3 +287,34 @@ def test_an_index_of_a_version_with_a_stand_in_goes_with_it(leaked):
     between = next(n for n, refs in fragments_in_history(leaked).items() if leaked.read(refs[0]) == stand_in)
     done = forget(leaked, Removal({between: None}), "main", author="ann", message="m")
     assert done.indexes == (commit.id,)
+
+
+def test_the_history_is_read_once(tmp_path):
+    """A removal looks through it several times; a request each would cost minutes in a bucket."""
+    asked = []
+    store = Store.init(f"memory://{uuid.uuid4().hex}")
+    for n in range(60):
+        speak(store, f"s{n % 45}", parquet(f"{n}", ONE if n == 30 else ""), batch=f"b{n}")
+    branches.create_branch(store, "next", store.resolve("40"), author="ann")
+    there = {info.key for info in store.objects.scan("log")} | {info.key for info in store.objects.scan("manifest")}
+    assert any(key.startswith("manifest/") for key in there)
+    counted = Store(Counted(store.objects, asked), store.store_id)
+    assert forget_text(counted, ForgetRequest(texts=(ONE,), author="ann")).held == ()
+    assert holding(store, ONE) == []
+    assert sorted(key for key in asked if key in there) == sorted(there)
+
+
+class Counted(Wrapped):
+    """Notes every object that is read."""
+
+    def __init__(self, inner, asked):
+        super().__init__(inner)
+        self.asked = asked
+
+    def get(self, key):
+        self.asked.append(key)
+        return self.inner.get(key)
+
+    def get_many(self, keys):
+        self.asked += keys
+        return self.inner.get_many(keys)

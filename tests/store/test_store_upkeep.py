@@ -29,7 +29,7 @@ def later(hours=48):
 def history():
     """The objects of a store with a long history, two branches and a tag."""
     store = Store.init(f"memory://{uuid.uuid4().hex}")
-    for n in range(120):
+    for n in range(80):
         speak(store, f"s{n % 45}", b"%d" % n, batch=f"b{n}")
     branches.create_branch(store, "next", store.resolve("50"), author="ann")
     speak(store, "feature", b"f", branch="next")
@@ -84,7 +84,7 @@ def test_compaction_changes_nothing_that_is_said(busy):
     assert after.manifest.stored == len(busy.fragments(after)) == 46
     assert after.summary == {"compacted": {"before": before.manifest.stored, "after": 46}}
     assert not compact(busy, author="ann").created
-    assert not speak(busy, "s29", b"119", batch="b119").created
+    assert not speak(busy, "s34", b"79", batch="b79").created
     assert compaction_due(before, 46) is False
 
 
@@ -211,10 +211,10 @@ def test_a_sound_store(busy):
     seen = []
     check = fsck(busy, progress=lambda done, all_: seen.append((done, all_)))
     assert check.problems == ()
-    assert check.commits == 123
-    assert check.fragments == 121
+    assert check.commits == 83
+    assert check.fragments == 81
     assert check.bytes_read > 0
-    assert seen[-1] == (121, 121)
+    assert seen[-1] == (81, 81)
     assert fsck(busy, contents=False).bytes_read == 0
     assert fsck(busy, against=anchor(busy)).problems == ()
 

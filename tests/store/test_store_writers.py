@@ -8,35 +8,34 @@ import threading
 from itertools import pairwise
 
 import pytest
-from depth import examples
+from depth import LONG, examples
 from store_doubles import Wrapped, write_many
 
 from bench import servers
 from govtool.errors import StoreError
-from govtool.store import Changes, Fragment, Store
-from govtool.store.writer import Writer
+from govtool.store import Changes, Fragment, Store, branches
+from govtool.store.writer import LostSlotError, Writer
 
-COMMITS = examples(50)
+COMMITS = {"local": examples(50), "server": 50 if LONG else 6}
+"""Of each writer. An emulator spends most of the test's time on its requests."""
 
 
 @pytest.mark.parametrize("backend", ["local", "server"])
 def test_eight_processes_at_once(make_uri, backend):
     uri = make_uri(backend if backend == "local" else "seaweedfs" if servers.weed() else "moto")
-    store = Store.init(uri)
+    store, count = Store.init(uri), COMMITS[backend]
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["store_doubles", "govtool.store.backends.location"])
-    processes = [
-        context.Process(target=write_many, args=(uri, str(who), COMMITS, dict(os.environ))) for who in range(8)
-    ]
+    processes = [context.Process(target=write_many, args=(uri, str(who), count, dict(os.environ))) for who in range(8)]
     for process in processes:
         process.start()
     for process in processes:
         process.join(timeout=300)
     assert [process.exitcode for process in processes] == [0] * 8
     commits = list(store.log())
-    assert len(commits) == 8 * COMMITS
-    assert len({commit.batch for commit in commits}) == 8 * COMMITS
-    assert len(store.fragments(store.head())) == 8 * COMMITS
+    assert len(commits) == 8 * count
+    assert len({commit.batch for commit in commits}) == 8 * count
+    assert len(store.fragments(store.head())) == 8 * count
     assert all(later.time >= earlier.time for later, earlier in pairwise(commits))
 
 
@@ -62,6 +61,43 @@ def test_a_server_that_calls_every_slot_taken_is_named_soon(store):
             changes, message="", author="", batch="", summary={}
         )
     assert refused.value.code == "store.no-conditional-put"
+
+
+class Empty(Wrapped):
+    """Says so often that a slot is taken, while nothing is in it."""
+
+    def __init__(self, objects, times):
+        super().__init__(objects)
+        self.left = times
+
+    def create(self, key, data):
+        if key.startswith("log/") and self.left:
+            self.left -= 1
+            return False
+        return self.inner.create(key, data)
+
+
+def test_an_empty_slot_that_is_called_taken_is_no_other_commit(store, say, monkeypatch):
+    """S3 may refuse both of two writers who meet; who refuses for ever is named."""
+    monkeypatch.setattr("govtool.store.writer._LONGEST_PAUSE", 0.0)
+    say("etl", b"text")
+    head = store.head()
+
+    def land(times):
+        writer = Writer(Empty(store.objects, times), "main")
+        return writer.land(writer.draft(head, author="a", message="m"), head.manifest)
+
+    head = land(3)
+    assert store.head() == head
+    with pytest.raises(StoreError, match=r"40 times that log/main/000000000003.json exists, and has no such") as lost:
+        land(1000)
+    assert lost.value.code == "store.no-conditional-put"
+    with pytest.raises(StoreError, match="has no such object"):
+        branches.create_branch(Store(Empty(store.objects, 1000), store.store_id), "next", head, author="ann")
+    assert store.head() == head
+    say("etl", b"other")
+    with pytest.raises(LostSlotError, match="moved on meanwhile"):
+        land(1)
 
 
 def test_threads_with_the_same_batch_commit_it_once(store):

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from govtool.errors import GovtoolError
-
 if TYPE_CHECKING:
     from govtool.app.erasure.chain import RecordedChain
     from govtool.model.workflow_run import BoundaryRelation, WorkflowRun
@@ -38,10 +36,8 @@ def workflow_relations(store: Reader, commit: Commit, chain: RecordedChain) -> t
     """The relations of workflows among the inputs of recorded writes."""
     from govtool.app.workflow_runs.stored import read_workflow_runs
 
-    try:
-        runs = read_workflow_runs(store, commit)
-    except GovtoolError:  # what cannot be read names no relation: its datasets are called by their own names
-        return ()
+    # A run that cannot be read names no relation: its datasets are called by their own names.
+    runs, _ = read_workflow_runs(store, commit)
     made = chain.made()
     return _grouped(runs, {name for name in chain.datasets() if name not in made})
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from govtool.errors import UsageError
-from govtool.model.records import PRIVATE, PRIVATE_VALUES, RECORD_RUNS, decode_private, decode_record_runs
+from govtool.model.records import PRIVATE, RECORD_RUNS, decode_record_runs
 from govtool.store.names import FORGOTTEN
 
 if TYPE_CHECKING:
@@ -54,16 +54,16 @@ def forgotten_applications(store: Reader, commit: Commit) -> frozenset[str]:
         StoreError: The store cannot be read.
     """
     from govtool.app.records.damaged import decoded_beside_damage
+    from govtool.app.records.noted_values import NotedValues
 
     if not has_forgotten_values(store):
         return frozenset()
     refs = store.fragments(commit)
     writes, _ = decoded_beside_damage(store, [ref for ref in refs if ref.table == RECORD_RUNS], decode_record_runs)
-    parts = [ref for ref in refs if ref.table == PRIVATE_VALUES]
-    values, damaged = decoded_beside_damage(store, parts, decode_private)
-    if damaged:
+    noted = NotedValues(store, refs)
+    kept = noted.written_with_values([each for each in writes if each.plan])
+    if kept is None:
         return frozenset()
-    kept = {each.run for each in values}
     return frozenset(each.application for each in writes if each.plan and each.run not in kept)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage, rows_beside_damage
+from govtool.app.records.noted_values import NotedValues, others_error
 from govtool.errors import IntegrityError, UsageError
 from govtool.model.positions import PRIVATE_POSITIONS, PositionsCost, decode_cost
 from govtool.model.records import (
@@ -159,13 +160,15 @@ class RecordTables:
     def fragments(self, source: str) -> tuple[Fragment, ...]:
         """The tables as fragments: one a plan, one an application."""
         plans = [Fragment(source, PLANS, encode_plan(plan), 1) for _, plan in sorted(self.plans.items())]
-        applications = _by_application(self.runs.values())
-        runs = [Fragment(source, RECORD_RUNS, encode_record_runs(part), len(part)) for part in applications.values()]
-        private = []
-        for part in applications.values():
+        runs, private = [], []
+        for part in _by_application(self.runs.values()).values():
             values = [self.private[run.run] for run in part if run.run in self.private]
+            noted = ""
             if values:
                 private.append(Fragment(source, PRIVATE_VALUES, encode_private(values), len(values)))
+                noted = hashlib.sha256(private[-1].data).hexdigest()
+            part = [replace(run, private=noted if run.run in self.private else run.private) for run in part]
+            runs.append(Fragment(source, RECORD_RUNS, encode_record_runs(part), len(part)))
         positions = [Fragment(source, PRIVATE_POSITIONS, data, 1) for data in sorted(set(self.positions.values()))]
         return (*plans, *runs, *private, *positions)
 
@@ -234,8 +237,8 @@ def read_tables_beside_damage(
         return rows_beside_damage(store, [ref for ref in refs if ref.table == table], decode, damaged)
 
     plans = {plan.digest: plan for plan in rows(PLANS, decode_plans)}
-    private = {each.run: each for each in rows(PRIVATE_VALUES, decode_private)}
     runs = {run.run: run for run in rows(RECORD_RUNS, decode_record_runs)}
+    private = NotedValues(store, refs).read_all(runs.values(), damaged)
     used = {run.positions for run in runs.values()}
     stored = [ref for ref in refs if ref.table == PRIVATE_POSITIONS and ref.sha256 in used]
     by_digest = {ref.sha256: data for ref in stored for data in rows_beside_damage(store, [ref], _as_is, damaged)}
@@ -314,13 +317,18 @@ def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str
     """The plan or program of a write as it is stored, and its private values; None if those were removed.
 
     Raises:
-        IntegrityError: its plan is not in the store, or a fragment that may hold a part of it is damaged.
+        IntegrityError: its plan is not in the store, its values are not those that it was recorded with, or a fragment
+            that may hold a part of it is damaged.
     """
     refs = store.fragments(commit)
     plan = _find(store, refs, PLANS, decode_plans, lambda each: each.digest == run.plan, run)
     if plan is None:
         raise IntegrityError(f"the plan of {run.run} is not in the store", code="store.corrupt-fragment")
-    private = _find(store, refs, PRIVATE_VALUES, decode_private, lambda each: each.run == run.run, run)
+    own = NotedValues(store, refs).fragment_of(run)
+    kept = refs if own is None else [own]
+    private = _find(store, kept, PRIVATE_VALUES, decode_private, lambda each: each.run == run.run, run)
+    if own is None and run.private and private is not None:
+        raise others_error(run)
     return plan.body, None if private is None else private.values
 
 

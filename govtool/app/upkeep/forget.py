@@ -15,10 +15,12 @@ from govtool.app.project.project import existing_branch
 from govtool.app.project.sources import unknown_source
 from govtool.app.project.user import user_name
 from govtool.app.upkeep.fragment_text import SHORTEST, TextForms, rows_without
+from govtool.app.upkeep.named_runs import unknown_run, written_by
 from govtool.app.upkeep.record_fragments import RecordFragments, read_record_fragments
-from govtool.errors import ConflictError, IntegrityError, StoreError, UnknownNameError, UsageError
+from govtool.errors import ConflictError, IntegrityError, StoreError, UsageError
 from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, RECORD_TABLES
-from govtool.store import cache
+from govtool.store import Store, cache
+from govtool.store.backends.remembered import RememberedObjects
 from govtool.store.names import FORGOTTEN
 from govtool.store.tombstones import FragmentName, Tombstones, read_tombstones
 from govtool.store.upkeep.forget import (
@@ -32,7 +34,7 @@ from govtool.store.upkeep.forget import (
 from govtool.store.upkeep.gc import collect
 
 if TYPE_CHECKING:
-    from govtool.store import FragmentRef, Store
+    from govtool.store import FragmentRef
 
 Progress = Callable[[int, int], None]
 _History = Mapping[tuple[str, str], Sequence["FragmentRef"]]
@@ -56,7 +58,8 @@ class ForgetRequest:
     texts: Sequence[str] = ()
     """Texts that are replaced by ``***`` wherever they occur."""
     runs: Sequence[str] = ()
-    """Runs, or applications with all their runs, whose private values and positions are removed."""
+    """Runs, or applications with all their runs, whose private values and positions are removed. Also runs of
+    workflows by their ids, and the last runs of workflows and jobs by their names (``NAME~1``: the one before)."""
     sources: Sequence[str] = ()
     """Sources that are removed from all versions."""
     reason: str = ""
@@ -81,7 +84,9 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
         )
     forms = TextForms(request.texts) if request.texts else None
     _check_words(request, forms)
+    store = Store(RememberedObjects(store.objects), store.store_id)  # the history is looked at many times
     branch = existing_branch(store, request.branch)
+    request = replace(request, runs=_named(store, branch, request.runs))
     found = _look_through(store, request, forms, progress, {})
     done = Forgotten(())
     if (found.chosen or request.sources) and not request.dry_run:
@@ -174,13 +179,20 @@ def _chosen(
     doubts: list[Remainder] = []
     if request.runs:
         records = read_record_fragments(store, (RECORD_RUNS, PRIVATE_VALUES))
-        of_runs, doubts = _of_runs(store, history, request.runs, records, again=again)
+        of_runs, doubts = _of_runs(store, history, request, records, again=again)
         chosen.update(of_runs)
     if forms is not None:
         with_text, unread = _with_text(store, history, forms, progress, chosen)
         chosen.update(with_text)
         doubts += unread
     return chosen, doubts
+
+
+def _named(store: Store, branch: str, runs: Sequence[str]) -> tuple[str, ...]:
+    """Runs, with those of workflows and jobs by the ids of what they wrote; other names stay as they are."""
+    head = store.head(branch) if runs else None
+    named = {run: written_by(store, head, run) if head is not None else () for run in runs}
+    return tuple(dict.fromkeys(each for run, ids in named.items() for each in (ids or (run,))))
 
 
 def _check_words(request: ForgetRequest, forms: TextForms | None) -> None:
@@ -210,19 +222,19 @@ def _shared(history: _History, sources: Sequence[str]) -> Iterator[Remainder]:
 
 
 def _of_runs(
-    store: Store, history: _History, runs: Sequence[str], found: RecordFragments, *, again: bool
+    store: Store, history: _History, request: ForgetRequest, found: RecordFragments, *, again: bool
 ) -> tuple[_Chosen, list[Remainder]]:
     """The private values and positions of runs, removed from their fragments; and what may be of them, and stays."""
     names: set[str] = set()
     whole: set[FragmentName] = set()
     doubtful: set[FragmentName] = set()
-    for run in runs:
+    for run in request.runs:
         parts = found.parts_of(
             lambda name, run=run: _is_part(name, run),  # type: ignore[misc]
             lambda source, run=run: _is_known(store, history, source, run),  # type: ignore[misc]
         )
         if not (parts.runs or parts.fragments or again):
-            raise _unknown_run(run, found)
+            raise unknown_run(store, store.head(existing_branch(store, request.branch)), run, found)
         names, whole, doubtful = names | parts.runs, whole | parts.fragments, doubtful | parts.doubtful
     for group in found.groups:
         whole.update((PRIVATE_POSITIONS, group.runs[name].positions) for name in names & group.runs.keys())
@@ -245,15 +257,6 @@ def _doubtful(name: FragmentName, refs: Sequence[FragmentRef]) -> Remainder:
 
 def _short(name: FragmentName) -> str:
     return f"{name[0]}/{name[1][:12]}"
-
-
-def _unknown_run(run: str, found: RecordFragments) -> UnknownNameError:
-    message, hint = f"no records of run {run}", "govtool runs"
-    if found.damaged:
-        sources = sorted({group.source for group in found.groups if group.damaged})
-        message += f"; damaged fragments of {', '.join(sources[:3])} may hold them"
-        hint = f"govtool store fsck lists them; govtool store forget --source '{sources[0]}' removes all of a source"
-    return UnknownNameError(message, code="usage.unknown-run", hint=hint)
 
 
 def _is_known(store: Store, history: _History, source: str, run: str) -> bool:

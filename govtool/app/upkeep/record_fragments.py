@@ -7,8 +7,8 @@ together have the same batch.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -28,8 +28,9 @@ from govtool.model.records import (
     decode_private,
     decode_record_runs,
 )
+from govtool.store.codec import digest
 from govtool.store.commit import FragmentRef
-from govtool.store.tombstones import FragmentName, read_tombstones
+from govtool.store.tombstones import FragmentName, Tombstones, read_tombstones
 from govtool.store.upkeep.reachable import all_commits, all_entries
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class RecordGroup:
         positions: The digests of the fragments with positions of records.
         damaged: Fragments that cannot be read.
         forgotten: Whether private values of it were removed.
+        mistaken: Runs whose records do not belong together, with the table that says so, and why.
     """
 
     source: str
@@ -64,6 +66,7 @@ class RecordGroup:
     positions: frozenset[str]
     damaged: frozenset[FragmentName]
     forgotten: bool
+    mistaken: tuple[tuple[str, str, str], ...] = ()
 
     def may_be_in(self, name: FragmentName) -> set[str]:
         """The runs that a damaged fragment may be of."""
@@ -169,14 +172,13 @@ class _Reading:
     tables: frozenset[str]
     refs: dict[FragmentName, FragmentRef] = field(default_factory=dict)
     damaged: dict[FragmentName, str] = field(default_factory=dict)
-    forgotten: set[FragmentName] = field(default_factory=set)
+    tombstones: Tombstones = field(default_factory=Tombstones)
     holders: dict[tuple[str, str], FragmentName] = field(default_factory=dict)
     _rows: dict[FragmentName, list[Any]] = field(default_factory=dict)
 
     def together(self) -> Iterator[tuple[str, list[FragmentRef]]]:
         """The fragments that each source held at once, and what stands in their place."""
-        tombstones = read_tombstones(self.store.objects)
-        self.forgotten.update(tombstones.forgotten)
+        tombstones = self.tombstones = read_tombstones(self.store.objects)
         found: dict[tuple[str, str], dict[FragmentRef, None]] = {}
         for entry in all_entries(self.store.objects, all_commits(self.store.objects)):
             if entry.table in RECORD_TABLES:
@@ -190,15 +192,38 @@ class _Reading:
         names = {(ref.table, ref.sha256): ref for ref in refs}
         for name, ref in names.items():
             rows[ref.table] += self._decoded(name, ref)
-        return RecordGroup(
+        forgotten = self.tombstones.forgotten
+        made = RecordGroup(
             source,
             {run.run: run for run in rows[RECORD_RUNS]},
             {plan.digest: plan for plan in rows[PLANS]},
             {each.run: each for each in rows[PRIVATE_VALUES]},
             frozenset(sha256 for table, sha256 in names if table == PRIVATE_POSITIONS),
             frozenset(names.keys() & self.damaged.keys()),
-            any(table == PRIVATE_VALUES and (table, sha256) in self.forgotten for table, sha256 in names),
+            any(table == PRIVATE_VALUES and (table, sha256) in forgotten for table, sha256 in names),
         )
+        if not {RECORD_RUNS, PRIVATE_VALUES} <= self.tables:
+            return made
+        stated = [
+            run for name in names if name not in forgotten for run in self._rows.get(name, ()) if name[0] == RECORD_RUNS
+        ]
+        return replace(made, mistaken=(*_stated_twice(stated), *self._unmatched(made, names)))
+
+    def _unmatched(self, group: RecordGroup, names: Container[FragmentName]) -> Iterator[tuple[str, str, str]]:
+        """Private values that no write has, and writes whose private values are others or are not there."""
+        lost = [] if group.damaged_of(RECORD_RUNS) else sorted(set(group.values) - set(group.runs))
+        yield from ((PRIVATE_VALUES, run, "its private values are there, and no record of it") for run in lost)
+        if group.damaged_of(PRIVATE_VALUES):
+            return
+        for run in group.runs.values():
+            chain = list(self.tombstones.chain(FragmentRef(group.source, PRIVATE_VALUES, run.private, 0, 0)))
+            is_removed = any((ref.table, ref.sha256) in self.tombstones.forgotten for ref in chain)
+            is_there = any((ref.table, ref.sha256) in names for ref in chain)
+            if run.private and not is_there and run.run in group.values:
+                yield RECORD_RUNS, run.run, "its private values are not those that it was recorded with"
+            # Of writes that note nothing it is not known whether they had values, unless others have lost their record.
+            elif run.plan and run.run not in group.values and not is_removed and (run.private or lost):
+                yield RECORD_RUNS, run.run, "its private values are not in the store"
 
     def _decoded(self, name: FragmentName, ref: FragmentRef) -> list[Any]:
         if name in self._rows or name in self.damaged or ref.table not in self.tables:
@@ -215,8 +240,29 @@ class _Reading:
         return self._rows.get(name, [])
 
 
+def _stated_twice(runs: Iterable[RecordRun]) -> Iterator[tuple[str, str, str]]:
+    """Runs of which two different writes bear the name."""
+    first: dict[str, RecordRun] = {}
+    for run in runs:
+        if first.setdefault(run.run, run) != run:
+            yield RECORD_RUNS, run.run, "two records bear this name, so that one of them is of another run"
+
+
 def _key_of(row: Any) -> str:
     return row.digest if isinstance(row, StoredPlan) else getattr(row, "run", "")
+
+
+def mistaken_runs(found: RecordFragments) -> Iterator[tuple[FragmentName, str, str]]:
+    """Runs whose records do not belong together, each once: with the fragment that says so, and why.
+
+    Such a record is of another run, or its values are: every fragment for itself is sound.
+    """
+    done: set[tuple[str, str, str]] = set()
+    for group in found.groups:
+        for table, run, why in group.mistaken:
+            if (table, run, why) not in done:
+                done.add((table, run, why))
+                yield found.holders[table, run], run, why
 
 
 def unreadable_runs(found: RecordFragments) -> Iterator[tuple[FragmentName, RecordRun, str]]:
@@ -256,6 +302,10 @@ def _unreadable(group: RecordGroup, run: RecordRun) -> Iterator[tuple[str, str]]
         except StoreError as error:
             yield table, error.message
             return
+    if (
+        plan is not None and "***" not in plan.body and digest(plan.body.encode()) != plan.digest
+    ):  # ***: text was removed
+        yield PLANS, "it is another plan than its digest says"
     if run.plan and plan is None and not group.damaged_of(PLANS):
         yield RECORD_RUNS, "its plan is not in the store"
 

@@ -76,7 +76,8 @@ def runs_without_values(store: Store) -> tuple[str, ...]:
 
 def _record_problems(store: Store) -> Iterator[Problem]:
     """Fragments of recorded runs that cannot be read: of which runs they are, and what to do."""
-    from govtool.app.upkeep.record_fragments import read_record_fragments, unreadable_runs
+    from govtool.app.upkeep.record_fragments import mistaken_runs, read_record_fragments, unreadable_runs
+    from govtool.app.upkeep.workflow_fragments import damaged_workflow_runs
     from govtool.store.upkeep.fsck import Problem
 
     try:
@@ -89,12 +90,17 @@ def _record_problems(store: Store) -> Iterator[Problem]:
         yield Problem(
             "store.corrupt-fragment", ref.key, f"{ref.table} of {ref.source}, of {whose}: {why}", _remedy(ref, runs)
         )
-    for name, run, why in unreadable_runs(found):
+    unreadable = ((name, run.run, why) for name, run, why in unreadable_runs(found))
+    for name, run, why in (*unreadable, *mistaken_runs(found)):
         ref = found.refs[name]
         yield Problem(
-            "store.corrupt-fragment", ref.key, f"{ref.table} of {ref.source}, of {run.run}: {why}",
+            "store.corrupt-fragment", ref.key, f"{ref.table} of {ref.source}, of {run}: {why}",
             f"run the program again with --records, or remove its source: govtool store forget --source '{ref.source}'",
         )  # fmt: skip
+    for each in damaged_workflow_runs(store):
+        ref = each.damage.ref
+        message = f"{ref.table} of {ref.source}: {each.damage.why}"
+        yield Problem("store.corrupt-fragment", ref.key, message, _remedy(ref, ()))
 
 
 def _remedy(ref: FragmentRef, runs: Sequence[str]) -> str:

@@ -74,11 +74,15 @@ def is_of_run(text: str) -> bool:
 
 
 def graphs_of_runs(store: Reader, commit: Commit) -> Iterator[GraphEntry]:
-    """The graphs that runs with records have; their sizes are known of workflows' in the cache."""
+    """The graphs that runs with records have; their sizes are known of workflows' in the cache.
+
+    Raises:
+        IntegrityError: The record of a run cannot be read.
+    """
     from govtool.app.workflow_runs.programs.recorded import list_recorded_runs
     from govtool.model.workflow_run import run_text
 
-    for run in list_recorded_runs(store, commit):
+    for run in list_recorded_runs(store, commit).whole():
         if run.mode == "records" and run.executions:
             modules = tuple(sorted({each.module for each in run.invocations if each.execution <= run.whole}))
             graph = graph_in_cache(store, _run_key(run_text(run)))

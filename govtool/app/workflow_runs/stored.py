@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.app.project.user import user_name
-from govtool.errors import AmbiguousNameError, UnknownNameError
+from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage
+from govtool.errors import AmbiguousNameError, IntegrityError, UnknownNameError
 from govtool.model.workflow_run import (
     WORKFLOW_RUNS,
     WorkflowRun,
@@ -17,9 +20,44 @@ from govtool.model.workflow_run import (
 )
 
 if TYPE_CHECKING:
-    from govtool.store import Commit, CommitResult, Reader, Store
+    from govtool.store import Commit, CommitResult, FragmentRef, Reader, Store
 
 _CANDIDATES = 20
+_SHOWN = 200
+"""The most characters of a name in a message."""
+_SOURCE = "workflow-run:"
+"""The beginning of the source of a run; its workflow and its id follow, with a colon between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRun:
+    """A run of a workflow whose record cannot be read. Its names are those of its source.
+
+    Attributes:
+        id: Its id.
+        workflow: The name of the workflow.
+        damage: The fragment, and what is wrong with it.
+    """
+
+    id: str
+    workflow: str
+    damage: DamagedFragment
+
+    def error(self) -> IntegrityError:
+        """The error of a question that needs the run."""
+        return IntegrityError(
+            f"the record of the run {self.id} cannot be read: {self.damage.why}",
+            code="store.corrupt-fragment",
+            location=self.damage.ref.key,
+            hint="restore this object from a backup or a copy of the store, or:"
+            f" govtool store forget --source '{self.damage.ref.source}', and run the workflow again",
+        )
+
+
+def damaged_run(ref: FragmentRef, why: str) -> DamagedRun:
+    """The run whose record is in a fragment that cannot be read."""
+    workflow, _, run = ref.source.removeprefix(_SOURCE).rpartition(":")
+    return DamagedRun(run, workflow, DamagedFragment(ref, why))
 
 
 def commit_workflow_run(store: Store, run: WorkflowRun, branch: str) -> CommitResult:
@@ -30,7 +68,7 @@ def commit_workflow_run(store: Store, run: WorkflowRun, branch: str) -> CommitRe
     """
     from govtool.store import Changes, Fragment
 
-    source = f"workflow-run:{run.workflow}:{run.id}"
+    source = f"{_SOURCE}{run.workflow}:{run.id}"
     data = encode_workflow_run(run)
     return store.commit(
         Changes((source,), (Fragment(source, WORKFLOW_RUNS, data, 1),)),
@@ -42,15 +80,38 @@ def commit_workflow_run(store: Store, run: WorkflowRun, branch: str) -> CommitRe
     )
 
 
-def read_workflow_runs(store: Reader, commit: Commit) -> list[WorkflowRun]:
-    """The runs of workflows of a commit, the newest first.
+def read_workflow_runs(store: Reader, commit: Commit) -> tuple[list[WorkflowRun], list[DamagedRun]]:
+    """The runs of workflows of a commit, the newest first, and those whose records cannot be read.
 
     Raises:
-        StoreError: A fragment cannot be read.
-        IntegrityError: A fragment is not what was written.
+        StoreError: The store cannot be read.
     """
     refs = [ref for ref in store.fragments(commit) if ref.table == WORKFLOW_RUNS]
-    return sorted_runs(run for data in store.read_many(refs) for run in decode_workflow_runs(data))
+    placed: list[tuple[FragmentRef, WorkflowRun]] = []
+    damaged: list[DamagedFragment] = []
+    for ref in refs:
+        rows, lost = decoded_beside_damage(store, [ref], decode_workflow_runs)
+        placed += [(ref, run) for run in rows]
+        damaged += lost
+    others = [damaged_run(ref, why) for ref, run in placed if (why := misplaced(ref, run))]
+    own = {run.damage.ref for run in others}
+    broken = [*(damaged_run(each.ref, each.why) for each in damaged), *others]
+    return sorted_runs(run for ref, run in placed if ref not in own), sorted(broken, key=lambda each: each.id)
+
+
+def names_of(runs: Iterable[WorkflowRun], damaged: Iterable[DamagedRun]) -> Iterator[str]:
+    """The workflows and the ids of runs."""
+    for run in runs:
+        yield from (run.workflow, run.id)
+    for lost in damaged:
+        yield from (lost.workflow, lost.id)
+
+
+def misplaced(ref: FragmentRef, run: WorkflowRun) -> str:
+    """Why a record is not that of the run which its source names; empty: it is, or text was removed from it."""
+    if not ref.source.startswith(_SOURCE) or "***" in f"{run.workflow}{run.id}":
+        return ""
+    return "" if ref.source == f"{_SOURCE}{run.workflow}:{run.id}" else f"it is that of the run {run.id[:_SHOWN]}"
 
 
 def find_workflow_run(store: Reader, commit: Commit, text: str) -> WorkflowRun:
@@ -59,26 +120,35 @@ def find_workflow_run(store: Reader, commit: Commit, text: str) -> WorkflowRun:
     Raises:
         UnknownNameError: There is none (``usage.unknown-run``), with near names.
         AmbiguousNameError: Several ids begin so (``usage.ambiguous-run``).
+        IntegrityError: The record of the run that is meant, or may be meant, cannot be read.
     """
-    runs = read_workflow_runs(store, commit)
+    runs, damaged = read_workflow_runs(store, commit)
     exact = [run for run in runs if run.id == text]
     if exact:
         return exact[0]
     name, _, back = text.partition("~")
     own = [run for run in runs if run.workflow == name]
-    number = int(back) if back.isdigit() else 0
-    if (not back or back.isdigit()) and number < len(own):
+    is_counted = not back or back.isdecimal()
+    # When a damaged run began is not known: neither is which run is the last one.
+    for each in damaged:
+        if each.id == text or (is_counted and each.workflow == name):
+            raise each.error()
+    number = int(back) if back.isdecimal() else 0
+    if is_counted and number < len(own):
         return own[number]
-    begun = [run for run in runs if text and run.id.startswith(text)]
-    if len(begun) == 1:
-        return begun[0]
-    if begun:
+    begun = [run.id for run in runs if text and run.id.startswith(text)]
+    lost = [each for each in damaged if text and each.id.startswith(text)]
+    if len(begun) + len(lost) > 1:
         raise AmbiguousNameError(
-            f"{text!r} may be {len(begun)} runs",
+            f"{text!r} may be {len(begun) + len(lost)} runs",
             code="usage.ambiguous-run",
-            nearest=tuple(run.id for run in begun[:_CANDIDATES]),
+            nearest=(*begun, *(each.id for each in lost))[:_CANDIDATES],
         )
-    known = list(dict.fromkeys(name for run in runs for name in (run.workflow, run.id)))
+    if lost:
+        raise lost[0].error()
+    if begun:
+        return next(run for run in runs if run.id == begun[0])
+    known = list(dict.fromkeys(names_of(runs, damaged)))
     raise UnknownNameError(
         f"no run of a workflow is called {text!r}",
         code="usage.unknown-run",

@@ -100,7 +100,7 @@ def _scan(store: Store, prefix: str) -> list[ObjectInfo]:
     from govtool.store.backends.files import LocalFiles
     from govtool.store.backends.local import LocalObjects
 
-    objects = store.objects
+    objects = getattr(store.objects, "below", store.objects)
     if isinstance(objects, LocalObjects):
         return list(LocalFiles(objects.root).scan(prefix))
     return list(objects.scan(prefix))

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 import govtool
+from govtool.app.datasets.places import path_id
+from govtool.app.records.tables import RecordTables
+from govtool.app.upkeep.forget import ForgetRequest, forget_text
+from govtool.app.upkeep.store import check
 from govtool.app.workflow_runs.state import write_atomically
 from govtool.app.workflow_runs.stored import commit_workflow_run, find_workflow_run, read_workflow_runs
 from govtool.app.workflow_runs.tracking import commit_interrupted
+from govtool.cli.main import main
 from govtool.errors import AmbiguousNameError, IntegrityError, UnknownNameError
+from govtool.model.records import PRIVATE_VALUES, PrivateValues, RecordRun, decode_private
 from govtool.model.workflow_run import (
+    WORKFLOW_RUNS,
     BoundaryRelation,
     ModuleInvocation,
     RelationFile,
@@ -21,7 +30,7 @@ from govtool.model.workflow_run import (
     run_from,
     run_text,
 )
-from govtool.store import Store
+from govtool.store import Changes, Fragment, Store
 
 
 def made(name="w", number=1, status="complete", **more):
@@ -76,7 +85,7 @@ def test_runs_are_found_by_id_by_its_beginning_and_by_the_workflow(tmp_path):
     for run in (made(number=1), made(number=2), made("other", 3)):
         commit_workflow_run(store, run, "main")
     head = store.head("main")
-    assert [run.id for run in read_workflow_runs(store, head)] == [
+    assert [run.id for run in read_workflow_runs(store, head)[0]] == [
         "other-20261123-aa",
         "w-20261122-aa",
         "w-20261121-aa",
@@ -94,6 +103,80 @@ def test_runs_are_found_by_id_by_its_beginning_and_by_the_workflow(tmp_path):
     assert graph.workflow_runs(limit=1).truncated == 2
 
 
+@pytest.fixture
+def spoilt(tmp_path):
+    """Three runs; the record of one is damaged, and that of another is the record of a run of another workflow."""
+    store = Store.init(str(tmp_path / "store"))
+    for run in (made(number=1), made(number=2), made("other", 3)):
+        commit_workflow_run(store, run, "main")
+    source, other = "workflow-run:x:x-20261124-aa", encode_workflow_run(made("other", 3))
+    store.commit(Changes((source,), (Fragment(source, WORKFLOW_RUNS, other, 1),)), message="m", author="a", batch="x")
+    (ref,) = [each for each in store.fragments(store.head()) if each.source == "workflow-run:w:w-20261122-aa"]
+    (tmp_path / "store" / ref.key).write_bytes(b"PAR1")
+    return store, ref.key
+
+
+def test_runs_are_listed_beside_damaged_ones(spoilt, capsys):
+    store, key = spoilt
+    answer = govtool.open(store.uri).workflow_runs()
+    assert [run.id for run in answer.runs] == ["other-20261123-aa", "w-20261121-aa"]
+    assert [(each.workflow, each.id) for each in answer.damaged] == [("w", "w-20261122-aa"), ("x", "x-20261124-aa")]
+    assert answer.damaged[0].object == key
+    assert "it is that of the run other-20261123-aa" in answer.damaged[1].reason
+    schema = Path(__file__).parents[3] / "docs" / "schemas" / "workflow-runs-1.json"
+    jsonschema.validate(json.loads(json.dumps(answer.to_dict())), json.loads(schema.read_text()))
+    assert not govtool.open(store.uri).workflow_runs("other").damaged
+    for words, code, shown in ((["list"], 3, "not listed: w w-20261122-aa · "), (["list", "other"], 0, "other-2026")):
+        assert main(["workflow", *words, "--store", store.uri]) == code
+        assert shown in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_damaged_run_is_named_where_it_may_be_meant(spoilt):
+    store, key = spoilt
+    head = store.head()
+    assert find_workflow_run(store, head, "w-20261121-aa").id == "w-20261121-aa"
+    assert find_workflow_run(store, head, "other").id == "other-20261123-aa"
+    for text in ("w", "w~1", "w-20261122-aa", "w-20261122"):
+        with pytest.raises(IntegrityError, match="w-20261122-aa cannot be read") as refused:
+            find_workflow_run(store, head, text)
+        assert refused.value.location == key
+    with pytest.raises(AmbiguousNameError):
+        find_workflow_run(store, head, "w-2026")
+    found = check(store, anchor=None, contents=True, progress=None).problems
+    assert [each.key for each in found if each.key == key] == [key]
+    assert any("it is that of the run other-20261123-aa" in each.message for each in found)
+
+
+def test_a_run_is_forgotten_by_the_name_of_its_workflow(tmp_path):
+    """Two workflows ran in one application: the values of the other one stay."""
+    store = Store.init(str(tmp_path / "store"))
+    places = {name: str(tmp_path / name) for name in ("w", "other")}
+    for number, name in enumerate(places, 1):
+        relation = BoundaryRelation(places[name], "parquet", "", ())
+        first = ModuleInvocation(1, "a", "A", 1, (), (), (), (("Out", relation.path),), ("Out",))
+        more = {"edges": (), "invocations": (first,), "relations": {relation.path: relation}}
+        commit_workflow_run(store, made(name, number, **more), "main")
+        run = RecordRun(f"app-1/{number}", "p", path_id(places[name]), (), "", "")
+        private = PrivateValues(run.run, f'["secret of {name}"]')
+        tables = RecordTables(runs={run.run: run}, private={run.run: private})
+        source = f"workflow:{name}"
+        store.commit(Changes((source,), tables.fragments(source)), message="m", author="a", batch=name)
+
+    def left():
+        refs = [ref for ref in store.fragments(store.head()) if ref.table == PRIVATE_VALUES]
+        return sorted(each.values for ref in refs for each in decode_private(store.read(ref)))
+
+    with pytest.raises(UnknownNameError) as missed:
+        forget_text(store, ForgetRequest(runs=("othre",), author="ann"))
+    assert "other" in missed.value.nearest
+    with pytest.raises(UnknownNameError):
+        forget_text(store, ForgetRequest(runs=("w-2026",), author="ann"))  # no beginnings: it cannot be undone
+    assert forget_text(store, ForgetRequest(runs=("w",), author="ann")).held == ()
+    assert left() == ['["secret of other"]']
+    assert forget_text(store, ForgetRequest(runs=("other-20261122-aa",), author="ann")).held == ()
+    assert left() == []
+
+
 def test_what_a_killed_run_left_is_committed_by_the_next(tmp_path):
     store = Store.init(str(tmp_path / "store"))
     root = tmp_path / "state"
@@ -102,7 +185,7 @@ def test_what_a_killed_run_left_is_committed_by_the_next(tmp_path):
     write_atomically(root / "runs" / "torn.json", run_text(made())[:40])
     (found,) = commit_interrupted(store, root, 1)
     assert (found.status, found.executions) == ("aborted", (1,))
-    (stored,) = read_workflow_runs(store, store.head("main"))
+    ((stored,), _) = read_workflow_runs(store, store.head("main"))
     assert (stored.id, stored.status) == (made().id, "aborted")
     assert [each.name for each in (root / "runs").iterdir()] == ["torn.json"]
     assert commit_interrupted(store, root, 1) == ()

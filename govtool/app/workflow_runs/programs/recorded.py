@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from govtool.answers.workflow_runs import UnlistedRuns
 from govtool.app.workflow_runs.programs.actions import (
     WORKFLOW_SOURCE,
     RecordedProgram,
@@ -15,8 +16,8 @@ from govtool.app.workflow_runs.programs.actions import (
     read_programs,
     unknown_run,
 )
-from govtool.app.workflow_runs.stored import find_workflow_run, read_workflow_runs
-from govtool.errors import GovtoolError, UnknownNameError
+from govtool.app.workflow_runs.stored import find_workflow_run, names_of, read_workflow_runs
+from govtool.errors import GovtoolError, IntegrityError, UnknownNameError
 from govtool.model.workflow_run import WorkflowRun, sorted_runs
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _named_run(store: Reader, commit: Commit, text: str) -> RecordedRun:
         programs = read_programs(store, commit)
         found = find_program(programs, text)
         if found is None:
-            flows = [name for run in read_workflow_runs(store, commit) for name in (run.workflow, run.id)]
+            flows = names_of(*read_workflow_runs(store, commit))
             own = [name for each in programs for name in (each.job, each.application)]
             raise unknown_run(text, (*flows, *own)) from None
         return RecordedRun(store, commit, program=found)
@@ -222,14 +223,54 @@ def one_execution(run: WorkflowRun, number: int) -> WorkflowRun:
     return replace(run, invocations=own)
 
 
-def list_recorded_runs(store: Reader, commit: Commit) -> list[WorkflowRun]:
-    """All runs of both kinds, the newest first; those of programs without inputs and files.
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """The runs of a commit.
+
+    Attributes:
+        runs: The newest first; those of programs without inputs and files.
+        damaged: What is not among them, because it cannot be read.
+    """
+
+    runs: tuple[WorkflowRun, ...]
+    damaged: tuple[UnlistedRuns, ...]
+
+    def whole(self) -> tuple[WorkflowRun, ...]:
+        """The runs, where all can be read.
+
+        Raises:
+            IntegrityError: One cannot be read (``store.corrupt-fragment``).
+        """
+        for each in self.damaged:
+            raise IntegrityError(each.reason, code="store.corrupt-fragment", location=each.object, hint=each.hint)
+        return self.runs
+
+
+def list_recorded_runs(store: Reader, commit: Commit) -> RunList:
+    """All runs of both kinds, and what cannot be listed.
 
     Raises:
-        StoreError: A fragment cannot be read.
-        IntegrityError: A fragment is not what was written.
+        StoreError: The store cannot be read.
     """
     from govtool.app.workflow_runs.programs.layout import summary_run
 
-    programs = (summary_run(program) for program in read_programs(store, commit))
-    return sorted_runs([*read_workflow_runs(store, commit), *programs])
+    runs, lost = read_workflow_runs(store, commit)
+    damaged = [_unlisted(each.error(), each.id, each.workflow) for each in lost]
+    programs: list[RecordedProgram] = []
+    try:
+        programs = read_programs(store, commit)
+    except IntegrityError as error:  # a damaged fragment holds records of which nothing else is known
+        damaged.append(_unlisted(error))
+    return RunList(tuple(sorted_runs([*runs, *map(summary_run, programs)])), tuple(damaged))
+
+
+def _unlisted(error: IntegrityError, run: str = "", workflow: str = "") -> UnlistedRuns:
+    return UnlistedRuns(run, workflow, error.message, error.location or "", error.hint or "")
+
+
+def forgotten_runs(store: Reader, commit: Commit, runs: Iterable[WorkflowRun]) -> frozenset[str]:
+    """The ids of runs whose private values were removed from the store."""
+    from govtool.app.records.forgotten import forgotten_applications
+
+    lost = forgotten_applications(store, commit)
+    return frozenset(run.id for run in runs if not lost.isdisjoint(run.applications))
