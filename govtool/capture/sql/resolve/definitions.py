@@ -341,7 +341,7 @@ class Definitions(Relations):
         found: list[TriggerCondition] = []
         for statement, table in self._heads(routine):
             args = statement.tree.args if statement.tree is not None else {}
-            if args.get("when") is not None:
+            if args.get("when") is not None or args.get("per_row"):
                 found.append(TriggerCondition(args["when"], self.table_name(table, statement), args["records"]))
         return found
 

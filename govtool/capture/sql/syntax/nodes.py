@@ -88,6 +88,7 @@ From: typing.Final = exp.From
 Func: typing.Final = exp.Func
 GT: typing.Final = exp.GT
 GTE: typing.Final = exp.GTE
+GeneratedAsIdentityColumnConstraint: typing.Final = exp.GeneratedAsIdentityColumnConstraint
 GenerateDateArray: typing.Final = exp.GenerateDateArray
 GenerateSeries: typing.Final = exp.GenerateSeries
 GenerateTimestampArray: typing.Final = exp.GenerateTimestampArray

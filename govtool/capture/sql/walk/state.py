@@ -70,7 +70,8 @@ class Returned(NamedTuple):
 class TriggerCondition(NamedTuple):
     """A condition on the rows for which a trigger runs the statements of its body."""
 
-    node: exp.Expr
+    node: exp.Expr | None
+    """None where it runs for each of them."""
     table: str
     """The table whose rows they are."""
     records: tuple[str, ...]

@@ -13,7 +13,7 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import KIND_MASK, LISTED, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.dispatch import by_class
-from govtool.capture.sql.walk.expressions import calls, choices, fields, stars
+from govtool.capture.sql.walk.expressions import calls, choices, fields, row_makers, stars
 from govtool.capture.sql.walk.expressions.columns import UNNAMED
 from govtool.capture.sql.walk.expressions.expression import HANDLERS
 from govtool.capture.sql.walk.queries import from_items, selects, set_operations
@@ -127,5 +127,5 @@ STATEMENTS: Final[dict[type, Statement]] = {
 # What stands inside of statements. A query holds expressions, which hold queries: each is found by its class.
 QUERIES.update({**selects.QUERIES, **set_operations.QUERIES, **returning.QUERIES})
 ITEMS.update(from_items.ITEMS)
-HANDLERS.update({**choices.HANDLERS, **calls.HANDLERS, **fields.HANDLERS, **stars.HANDLERS})
+HANDLERS.update({**choices.HANDLERS, **calls.HANDLERS, **row_makers.HANDLERS, **fields.HANDLERS, **stars.HANDLERS})
 UNNAMED.update(stars.UNNAMED)

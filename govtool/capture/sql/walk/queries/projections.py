@@ -12,6 +12,7 @@ from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, TRANSFORMATION, bounded
 from govtool.capture.sql.walk.expressions.expression import collect, dependencies
 from govtool.capture.sql.walk.expressions.naming import output_name
+from govtool.capture.sql.walk.expressions.row_makers import refer_values
 from govtool.capture.sql.walk.expressions.rows import extend, source_star
 from govtool.capture.sql.walk.expressions.shapes import SHAPED, remember_shape, shape_of
 from govtool.capture.sql.walk.expressions.stars import (
@@ -101,6 +102,7 @@ def _dot(walk: Walk, item: exp.Dot, scope: Scope, env: Environment | None, outpu
 
 def _inlined(walk: Walk, item: exp.Inline, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
     """Spark's inline(array of structs)."""
+    refer_values(walk, [item.args["this"]], dependencies(walk, item.args["this"], scope, env), item)
     extend(output, _struct_fields(walk, item.args["this"], scope, env))
 
 
