@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 TITLE = "## Extraction beside an earlier version"
-ROUNDS = 9
+ROUNDS = 5
 ROOT = Path(__file__).resolve().parents[1]
 FORMS = ("all", "without places", "without references and places")
 """What a store holds of derivations: all, or only what earlier versions held, too."""
@@ -46,7 +46,16 @@ def section(earlier: Path, checkout: Path | None = None, rounds: int = ROUNDS) -
                 if number:  # the first writes bytecode
                     runs.append(one)
         rows.append(_row(corpus.name, found[earlier], found[ROOT]))
-    head = ["texts", "edges", "references", "bytes", "… without places", "… nor references", "lineage", "… with evidence"]
+    head = [
+        "texts",
+        "edges",
+        "references",
+        "bytes",
+        "… without places",
+        "… nor references",
+        "lineage",
+        "… with evidence",
+    ]
     head += ["… without places"]
     commit = subprocess.run(
         ["git", "-C", str(earlier), "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True

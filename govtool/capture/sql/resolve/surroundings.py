@@ -128,6 +128,15 @@ class Surroundings:
         """Return what a script variable may be at this place of the script; None if the name stands for none."""
         return self.batch.variable(name, self.statement)
 
+    def targets_of(self, routine: str) -> list[str]:
+        """Return what a routine writes, by any part of its name but the last being left out."""
+        if not self.batch.written_by:
+            return []
+        found = self.batch.targets_of(routine)
+        if found:
+            self.batch.recorder.spoil()
+        return found
+
     def is_unread(self, name: str) -> bool:
         """Return whether a masking function of that name is defined here, by a routine that could not be read."""
         return bool(self.batch.unread) and name.rsplit(".", 1)[-1] in self.batch.unread

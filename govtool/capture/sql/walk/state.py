@@ -102,6 +102,9 @@ class Lookup(Protocol):
     def function(self, name: str) -> Inline | None:
         """Return the SQL function of that name, if its body is known."""
 
+    def targets_of(self, routine: str) -> list[str]:
+        """Return the datasets that a routine writes, whatever its schema; none if it is not known."""
+
     def is_unread(self, name: str) -> bool:
         """Return whether a masking function of that name is defined here, by a routine that could not be read."""
 

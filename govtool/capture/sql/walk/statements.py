@@ -35,6 +35,7 @@ from govtool.capture.sql.walk.writing import (
     unread,
 )
 from govtool.capture.sql.walk.writing.conditions import decide, restrict
+from govtool.capture.sql.walk.writing.handed import handed_writes
 from govtool.capture.sql.walk.writing.output_into import output_into
 from govtool.capture.sql.walk.writing.recording import Statement, bounds_of, write_to
 
@@ -50,6 +51,7 @@ def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:
     for name, common in walk.common_tables:
         if not common.used:
             _unread_common_table(walk, name, common)
+    walk.writes += handed_writes(walk)
     if walk.writes:
         for condition in walk.conditions:
             restrict(walk, condition)

@@ -357,8 +357,10 @@ def _open(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
 def _perform(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if has_query(tokens):
         read_query(reader, tokens[1:])
-    else:
-        reader.add(tokens, None, "ignored")
+        return None
+    query = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens[1:]])
+    call = exp.Command(this="CALL", routine="", query=query) if isinstance(query, exp.Select) else None
+    reader.add(tokens, call, "ignored")
     return None
 
 

@@ -66,6 +66,10 @@ def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit
     if inline(walk, name, node, kind, chain, at.scope, at.env, at.out):
         return
     _returned_value(walk, name, kind, chain, at)
+    if node.expressions and name not in walk.inlining and walk.lookup.targets_of(name):
+        items = [item for item in node.expressions if isinstance(item, nodes.Expr)]
+        deps = [dep for item in items for dep in collect(walk, item, at.scope, at.env, TRANSFORMATION, 0)]
+        walk.hand_over(name, [*deps, *walk.rows], node)
     named = _named_value(walk, name, node, at)
     if named is not None:
         at.out.extend([compose(dep, kind, chain, walk.interner) for dep in named])

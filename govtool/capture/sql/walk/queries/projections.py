@@ -17,6 +17,7 @@ from govtool.capture.sql.walk.expressions.rows import extend, source_star
 from govtool.capture.sql.walk.expressions.shapes import SHAPED, remember_shape, shape_of
 from govtool.capture.sql.walk.expressions.stars import (
     columns_item,
+    matching,
     note_listed,
     repeated,
     starred_columns,
@@ -85,6 +86,8 @@ def _star(walk: Walk, item: exp.Star, scope: Scope, env: Environment | None, out
 def _expression(walk: Walk, item: exp.Expr, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
     """An expression without an alias; in DuckDB COLUMNS may be anywhere in it."""
     columns = item.find(nodes.Columns) if walk.dialect == "duckdb" else None
+    if matching(walk, item, scope, env, output):
+        return
     if columns is not None:
         repeated(walk, item, columns, scope, env, output)
     else:
