@@ -129,9 +129,10 @@ class Surroundings:
         return self.batch.variable(name, self.statement)
 
     def targets_of(self, routine: str) -> list[str]:
-        """Return what a routine writes, by any part of its name but the last being left out."""
-        if not self.batch.written_by:
-            return []
+        """Return what a routine writes, by the last part of its name."""
+        own = self.statement.parsed.routine
+        if not self.batch.written_by or (own is not None and own.rpartition(".")[2].lower() == routine.lower()):
+            return []  # a routine that calls itself
         found = self.batch.targets_of(routine)
         if found:
             self.batch.recorder.spoil()
