@@ -3,6 +3,7 @@
     python -m bench                                     everything that needs no checkout
     python -m bench lineage peers                       two sections; the others stay as they are; lineage takes
                                                         --bigquery-etl PATH, too
+    python -m bench earlier --earlier PATH              extraction beside that of an earlier checkout
     python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
     python -m bench incremental --bigquery-etl PATH     ingesting again after a change
     python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
@@ -48,6 +49,7 @@ def main() -> None:
         metavar="NAME=FOLDER:DIALECT",
         help="a checkout of another warehouse; repeatable",
     )
+    parser.add_argument("--earlier", type=Path, metavar="PATH", help="a checkout of an earlier version of govtool")
     parser.add_argument("--listener", type=Path, metavar="JAR", help="the jar of OpenLineage's listener for Spark")
     parser.add_argument("--state", type=Path, metavar="DIR", help="the rounds of python -m bench.spark_cost run")
     parser.add_argument("--edges", type=int, action="append", help="sizes of the graphs (default: 1M and 10M)")
@@ -85,6 +87,10 @@ def main() -> None:
             if arguments.sections:
                 parser.error("incremental needs --bigquery-etl PATH")
             continue
+        if name == "earlier" and arguments.earlier is None:
+            if arguments.sections:
+                parser.error("earlier needs --earlier PATH: git worktree add --detach PATH COMMIT")
+            continue
         if name == "spark-listener" and arguments.listener is None:
             if arguments.sections:
                 parser.error("spark-listener needs --listener JAR")
@@ -106,6 +112,12 @@ def _lineage(arguments: argparse.Namespace) -> str:
     from bench.lineage import section
 
     return section(arguments.bigquery_etl)
+
+
+def _earlier(arguments: argparse.Namespace) -> str:
+    from bench.earlier import section
+
+    return section(arguments.earlier, arguments.bigquery_etl)
 
 
 def _incremental(arguments: argparse.Namespace) -> str:
@@ -277,6 +289,7 @@ def _large_log(arguments: argparse.Namespace) -> str:
 SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "lineage": _lineage,
     "peers": _peers,
+    "earlier": _earlier,
     "logs": _logs,
     "large-log": _large_log,
     "spark": _spark,

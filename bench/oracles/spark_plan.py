@@ -279,6 +279,8 @@ class Reader:
             cells = [self.value(child, bound) for child in generator.children[1:]]
             return [merged(cells[position::width]) for position in range(width)]
         value = merged(self.value(child, bound) for child in generator.children)
+        if kind not in ("GeneratorOuter", "JsonTuple") and generator.children[0].kind != "CreateArray":
+            self._refer(value, "filter")  # how many rows there are depends on it
         if kind == "GeneratorOuter":
             return self._generated(generator.children[0], width, bound)
         if kind in ("PosExplode",):

@@ -217,7 +217,7 @@ class Reader:
                 outputs.extend([deps] * function.number("funccolcount"))
             return outputs + [frozenset()] * (len(names) - len(outputs))  # WITH ORDINALITY
         if kind == TABLEFUNC:
-            return [self.expression(entry["tablefunc"], level)] * len(names)
+            return [self._rows_made(entry["tablefunc"], level)] * len(names)
         return [frozenset()] * len(names)
 
     def _common_table(self, entry: Node, level: Level) -> list[Deps]:
@@ -271,11 +271,21 @@ class Reader:
             return frozenset().union(self.expression(node.get("testexpr"), level), *found)
         if node.kind == "AGGREF":
             return self._aggregate(node, level)
+        if node.kind == "FUNCEXPR" and node.get("funcretset") == "true":
+            return self._rows_made(node.get("args"), level)
         if node.kind == "WINDOWFUNC":
             window = _as(self._window(node.number("winref"), level), WINDOW)
             condition = _as(self.expression(node.get("aggfilter"), level), CONDITIONAL)
             return self.expression(node.get("args"), level) | window | condition
         return frozenset().union(*(self.expression(value, level) for value in node.values()))
+
+    def _rows_made(self, node: object, level: Level) -> Deps:
+        """The dependencies of values that are made into rows: how many there are depends on them."""
+        deps = self.expression(node, level)
+        listed = [one.kind for one in node if isinstance(one, Node)] if isinstance(node, list) else []
+        if set(listed) != {"ARRAY"} and set(listed) != {"ARRAYEXPR"}:  # an array that lists its elements has no others
+            self._refer(deps, "filter")
+        return deps
 
     def _exists(self, level: Level) -> Deps:
         """What the rows of a query depend on."""

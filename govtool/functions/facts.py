@@ -24,7 +24,7 @@ _ROW_FACTS: Final = (
     "rank",
     "row",
 )
-_FROM_FACTS: Final = ("series", "table")
+_FROM_FACTS: Final = ("series", "table", "single")
 _READ_FACTS: Final = ("elsewhere",)
 _REPEAT_FACTS: Final = ("random", "clock", "session", "generates")
 FACTS: Final = frozenset((*_VALUE_FACTS, *_ROW_FACTS, *_FROM_FACTS, *_READ_FACTS, *_REPEAT_FACTS))
@@ -180,6 +180,9 @@ SERIES: Final = having("series")
 
 TABLES: Final = having("table")
 """Table functions that dialects bring along: the values they return come from their arguments."""
+
+SINGLE: Final = having("single")
+"""Table functions that return as many rows for one value as for another."""
 
 
 def _node_names() -> dict[str, dict[str, str]]:

@@ -27,6 +27,7 @@ Facts of rows:
 * ``window``: makes sense only under OVER. ``rank``: there its own arguments do not matter. ``row``: under OVER it hands
   on the value of one row.
 * ``series``: in FROM, rows of one column, named after the function. ``table``: in FROM, rows made of the arguments.
+  ``single``: how many rows there are does not depend on the arguments' values; it does for all others.
 
 Facts of what is read besides:
 
@@ -223,6 +224,8 @@ explode_outer posexplode posexplode_outer inline inline_outer stack: table
 ts_stat ts_parse ts_token_type ts_debug to_tsquery plainto_tsquery phraseto_tsquery websearch_to_tsquery: table
 each skeys svals openxml xmltable xmlsequence table values glob summary repeat_row exclude_columns: table
 generator infer_schema sequence numbers zeros variant_explode variant_explode_outer: table
+json_tuple parse_url_tuple stack json_to_record jsonb_to_record json_populate_record jsonb_populate_record: single
+ts_stat to_tsquery plainto_tsquery phraseto_tsquery websearch_to_tsquery values exclude_columns summary: single
 tumble hop session cumulate aclexplode txid_snapshot_xip: table
 fn_my_permissions fn_dblog fn_listextendedproperty fn_trace_gettable: table
 

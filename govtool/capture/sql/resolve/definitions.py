@@ -62,6 +62,10 @@ class Definitions(Relations):
         self.routines: frozenset[str] = frozenset()
         """Names of routines that other batches define, or scripts that are not parsed."""
         self.returning: dict[str, list[StatementState]] = {}
+        self.written_by: dict[str, dict[str, None]] = {}
+        """What the statements of a routine write, by the last part of its name in lower case."""
+        self.called_by: dict[str, set[str]] = {}
+        """The routines to which the statements of a routine hand values, by such names."""
         """The statements that return the rows of a table function, and the one with their names."""
         self._by_last_part: dict[str, str] = {}
         """Names of these functions by their last part."""
@@ -133,6 +137,7 @@ class Definitions(Relations):
             return
         # What the parser has no tree for: triggers, and other names of tables (synonyms, partitions).
         if type(tree) is nodes.Command:
+            self._note_calls(tree, statement)
             self._find_trigger(tree, statement)
             self._find_link(tree, statement)
             return
@@ -158,7 +163,39 @@ class Definitions(Relations):
                 fills.append(self._target(insert.this, statement))
         statement.defines = tuple([name for name in defines if name])
         statement.fills = tuple([name for name in fills if name])
+        if statement.parsed.routine is not None:
+            self._note_written(tree, statement)
+            self._note_calls(tree, statement)
         self._register(statement)
+
+    def _note_written(self, tree: exp.Expr, statement: StatementState) -> None:
+        """Note what a statement of a routine writes."""
+        names = [*statement.fills, *statement.defines]
+        if isinstance(tree, (nodes.Insert, nodes.Update, nodes.Delete, nodes.Merge)):
+            table = tree.this.find(nodes.Table) if isinstance(tree.this, nodes.Expr) else None
+            names += [] if table is None else [self.table_name(table, statement)]
+        for name in names:
+            self.written_by.setdefault(_last_part(statement.parsed.routine or ""), {})[name] = None
+
+    def _note_calls(self, tree: exp.Expr, statement: StatementState) -> None:
+        """Note the routines to which a statement of a routine hands values."""
+        names = {tree.args["routine"]} if tree.args.get("routine") else set()
+        if statement.script.dialect in _CALLING:
+            names |= {_last_part(call.name) for call in tree.find_all(nodes.Anonymous)}
+        if names and statement.parsed.routine is not None:
+            self.called_by.setdefault(_last_part(statement.parsed.routine), set()).update(names)
+
+    def targets_of(self, routine: str) -> list[str]:
+        """Return what a routine writes, and what the routines write to which it hands values."""
+        found: dict[str, None] = {}
+        open_, seen = [_last_part(routine)], set[str]()
+        while open_:
+            name = open_.pop()
+            if name not in seen:
+                seen.add(name)
+                found.update(self.written_by.get(name, {}))
+                open_ += self.called_by.get(name, ())
+        return [name for name in found if name]
 
     def _note_head(self, statement: StatementState) -> None:
         """Note the end of a trigger, and a routine of several statements."""
@@ -341,7 +378,7 @@ class Definitions(Relations):
         found: list[TriggerCondition] = []
         for statement, table in self._heads(routine):
             args = statement.tree.args if statement.tree is not None else {}
-            if args.get("when") is not None:
+            if args.get("when") is not None or args.get("per_row"):
                 found.append(TriggerCondition(args["when"], self.table_name(table, statement), args["records"]))
         return found
 
@@ -389,6 +426,14 @@ class Definitions(Relations):
         if not isinstance(written, str) or not all([isinstance(name, nodes.Parameter) for name in parameters]):  # noqa: C419
             return ""
         return "" if written.lower() in _SYSTEM_TYPES else written
+
+
+_CALLING: Final = frozenset({"", "postgres", "redshift", "oracle", "materialize", "risingwave"})
+"""Dialects whose queries may call functions that write."""
+
+
+def _last_part(name: str) -> str:
+    return name.rsplit(".", 1)[-1].strip('"`[]').lower()
 
 
 def _primary_key(table: exp.Expr) -> list[exp.Expr]:

@@ -128,6 +128,16 @@ class Surroundings:
         """Return what a script variable may be at this place of the script; None if the name stands for none."""
         return self.batch.variable(name, self.statement)
 
+    def targets_of(self, routine: str) -> list[str]:
+        """Return what a routine writes, by the last part of its name."""
+        own = self.statement.parsed.routine
+        if not self.batch.written_by or (own is not None and own.rpartition(".")[2].lower() == routine.lower()):
+            return []  # a routine that calls itself
+        found = self.batch.targets_of(routine)
+        if found:
+            self.batch.recorder.spoil()
+        return found
+
     def is_unread(self, name: str) -> bool:
         """Return whether a masking function of that name is defined here, by a routine that could not be read."""
         return bool(self.batch.unread) and name.rsplit(".", 1)[-1] in self.batch.unread

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import session
 from govtool.capture.sql.scripts.clients.client import clean
-from govtool.capture.sql.scripts.control import blocks, strings
+from govtool.capture.sql.scripts.control import bindings, blocks, strings
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.control.dynamic import CALLS_ROUTINE
 from govtool.capture.sql.scripts.pieces import read_pieces
@@ -250,7 +250,7 @@ class ScriptReader(StatementReader):
         if self._is_bare_call(tokens, tree):
             strings.called(self, tokens[0].text)
             note = self.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
-            self.add(tokens, None, "ignored", note, head="call")
+            self.add(tokens, bindings.arguments(self, tokens, 0), "ignored", note, head="call")
             return
         comma = stray_comma(tokens, self.lex.name)
         message = "a comma without an item before or after it: read as if it were not there"

@@ -48,4 +48,4 @@ class ParsedStatement(NamedTuple):
     offset: int = -1
     """Where ``text`` begins in the text of which ``tree`` has positions; -1 if that is not known."""
     tests: tuple[exp.Expr, ...] = ()
-    """The conditions with queries in them that decide whether it runs: of IF, ELSEIF, WHILE."""
+    """The conditions with queries or variables in them that decide whether it runs: of IF, ELSEIF, WHILE."""

@@ -3,13 +3,14 @@
 The head of a trigger is a COMMAND with arguments of our own, which ``definitions`` reads: ``trigger`` is the routine
 that runs, ``table`` whose rows it sees, ``rows`` what it calls sets of them, ``when`` on which of its rows it runs, by
 the names of ``records``: each statement of the body depends on it. ``updates``: it runs for rows that UPDATE touches;
-``instead``: the kinds of statements whose place it takes.
+``instead``: the kinds of statements whose place it takes; ``per_row``: it runs once for each row.
 The body begins with a SET (``variables``) that gives NEW and OLD the columns of these tables: they are records.
 PostgreSQL names the table apart from the body, so the tables of a routine are looked for when it is read.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Final
 
 from sqlglot import exp
@@ -25,6 +26,8 @@ from govtool.names import fold
 
 _RECORDS: Final = ("new", "old")
 _EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
+_ONLY_ROWS: Final = frozenset({"mysql", "sqlite"})
+"""Dialects all of whose triggers run for each row."""
 _ROW_SETS: Final = ("inserted", "deleted")
 """What T-SQL calls the rows that were touched: tables."""
 
@@ -59,6 +62,7 @@ def begin(reader: StatementReader, tokens: list[Token], start: int, body: int, r
     end = len(head) if body >= 0 else find_word(head, {"EXECUTE"}, at)
     when, notes = _condition(reader, head[:end], at + 1, "WHEN")
     tree = _head(routine, table, rows, (*_RECORDS, *records), when)
+    tree.set("per_row", _runs_per_row(tokens[start:], reader.lex.name))
     tree.set("updates", any(word(token) == "UPDATE" for token in head[start:at]))
     if find_word(head, {"INSTEAD"}, start) > 0:
         tree.set("instead", tuple([text.lower() for text in _EVENTS if find_word(head, {text}, start) > 0]))
@@ -72,6 +76,13 @@ def _head(
     routine: str, table: exp.Table, rows: list[str], records: tuple[str, ...], when: exp.Expr | None
 ) -> exp.Command:
     return exp.Command(this="TRIGGER", trigger=routine, table=table, rows=tuple(rows), records=records, when=when)
+
+
+def _runs_per_row(tokens: list[Token], dialect: str) -> bool:
+    """Return whether a trigger runs for each row: where that is not the only kind, ``FOR EACH ROW`` says so."""
+    if dialect in _ONLY_ROWS:
+        return True
+    return any([word(b) == "ROW" and word(a) in ("EACH", "FOR") for a, b in itertools.pairwise(tokens)])  # noqa: C419
 
 
 def _condition(
@@ -146,8 +157,7 @@ def rule(reader: StatementReader, tokens: list[Token], routine: str) -> None:
         reader.add(tokens, None, "ignored", head="create rule")
         return
     if word(tokens[to - 1]) == "SELECT":
-        note = reader.diagnostic("opaque", "warning", "a rule that answers a SELECT is not understood", tokens[0])
-        reader.add(tokens, None, "opaque", note, head="create rule")
+        _view(reader, tokens, to, start)
         return
     when, notes = _condition(reader, tokens[:do], to, "WHERE")
     instead = word(tokens[do + 1]) == "INSTEAD"
@@ -159,6 +169,7 @@ def rule(reader: StatementReader, tokens: list[Token], routine: str) -> None:
         return
     outer, reader.routine = reader.routine, f"{routine} on {table.sql()}"
     tree = _head(reader.routine, table, [], _RECORDS, when)
+    tree.set("per_row", True)  # its commands are joined with the statement that it is about
     if instead:
         tree.set("instead", (word(tokens[to - 1]).lower(),))
     reader.add(tokens[:start], tree, "ignored", *notes, head="create rule")
@@ -166,6 +177,19 @@ def rule(reader: StatementReader, tokens: list[Token], routine: str) -> None:
     for command in _commands(tokens[start:]):
         reader.statement(command)
     reader.routine = outer
+
+
+def _view(reader: StatementReader, tokens: list[Token], to: int, start: int) -> None:
+    """``ON SELECT TO t DO INSTEAD query`` makes the table a view (PostgreSQL, "Views and the Rule System")."""
+    do = find_word(tokens, {"DO"}, to)
+    query = _commands(tokens[start:])[0]
+    head = [like(tokens[0], marks.CREATE, "CREATE"), like(tokens[0], marks.VIEW, "VIEW"), *tokens[to + 1 : do]]
+    tree = reader.attempt([*head, like(tokens[do], marks.ALIAS, "AS"), *query])
+    if isinstance(tree, exp.Create):
+        reader.add(tokens, tree, "parsed", head="create view")
+        return
+    note = reader.diagnostic("opaque", "warning", "a rule that answers a SELECT is not understood", tokens[0])
+    reader.add(tokens, None, "opaque", note, head="create rule")
 
 
 def end_of_rule(tokens: list[Token], start: int, end: int) -> int:

@@ -16,7 +16,7 @@ Read in this order:
 * what is collected: ``dependencies``, ``writes``; what names mean: ``relation``, ``scope``; what a walk gets and holds:
   ``state``, ``context``;
 * ``expressions/``: ``rows``, ``variables``, ``naming``, ``pseudo_columns``, ``written_paths``, ``columns``; then
-  ``expression``, ``stars``, ``shapes``, ``choices``, ``calls``, ``fields``;
+  ``expression``, ``stars``, ``shapes``, ``choices``, ``calls``, ``row_makers``, ``fields``;
 * ``query``, then ``queries/``: ``common_tables``, ``sources``, ``outer_joins`` (what rows need), ``using``,
   ``pivots``, ``placing``, ``table_functions``, ``unnest``, ``values``, ``from_items``, ``clauses``, ``projections``,
   ``selects``, ``set_operations``;

@@ -67,6 +67,7 @@ class Walk:
         rows: Referenced columns: dependencies whose kind is one of the row-set kinds, with the node that names them.
         reads: Ids of the tables that were read, in order, with the arms in which they were (see ``arm_of``).
         writes: What the statement does, as far as it was walked.
+        handed: By dataset, the dependencies of values that are handed to routines that write it.
         ambiguous: For each ambiguous name: its candidate refs, the name, line and column.
         named: Dependencies of every column name that was resolved, whether or not anything comes of it.
         bounds: By the id of a SELECT's node: how many of what there are in each of its groups.
@@ -95,6 +96,7 @@ class Walk:
         self.named: set[int] = set()
         self.bounds: dict[int, list[Bound]] = {}
         self.diagnostics: dict[Diagnostic, None] = {}
+        self.handed: dict[str, set[int]] = {}
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
         self.presumed = False
         self.groups = 0
@@ -178,6 +180,16 @@ class Walk:
                 rows[dep & ROW_OF_OPAQUE] = None
             else:
                 rows[dep & ROW_OF | dep & STAR | kind] = None
+
+    def hand_over(self, routine: str, deps: Iterable[int], node: exp.Expr) -> None:
+        """Record that values are handed to a routine; without columns, or where it writes nothing, none are."""
+        handed = tuple(deps)
+        targets = self.lookup.targets_of(routine) if handed else []
+        for target in targets:
+            self.handed.setdefault(target, set()).update(handed)
+        if targets:
+            message = f"what {routine}(…) does with its arguments is not followed: they may be in all that it writes"
+            self.diagnose("opaque", message, node, severity="info")
 
     def read(self, reads: Mapping[str, tuple[int, ...]], arm: int = 0) -> None:
         """Record tables that were read apart, as part of alternative ``arm``; the outermost alternative wins."""

@@ -70,7 +70,8 @@ class Returned(NamedTuple):
 class TriggerCondition(NamedTuple):
     """A condition on the rows for which a trigger runs the statements of its body."""
 
-    node: exp.Expr
+    node: exp.Expr | None
+    """None where it runs for each of them."""
     table: str
     """The table whose rows they are."""
     records: tuple[str, ...]
@@ -100,6 +101,9 @@ class Lookup(Protocol):
 
     def function(self, name: str) -> Inline | None:
         """Return the SQL function of that name, if its body is known."""
+
+    def targets_of(self, routine: str) -> list[str]:
+        """Return the datasets that a routine writes, whatever its schema; none if it is not known."""
 
     def is_unread(self, name: str) -> bool:
         """Return whether a masking function of that name is defined here, by a routine that could not be read."""

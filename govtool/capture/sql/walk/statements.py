@@ -13,7 +13,7 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import KIND_MASK, LISTED, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.dispatch import by_class
-from govtool.capture.sql.walk.expressions import calls, choices, fields, stars
+from govtool.capture.sql.walk.expressions import calls, choices, fields, row_makers, stars
 from govtool.capture.sql.walk.expressions.columns import UNNAMED
 from govtool.capture.sql.walk.expressions.expression import HANDLERS
 from govtool.capture.sql.walk.queries import from_items, selects, set_operations
@@ -35,6 +35,7 @@ from govtool.capture.sql.walk.writing import (
     unread,
 )
 from govtool.capture.sql.walk.writing.conditions import decide, restrict
+from govtool.capture.sql.walk.writing.handed import handed_writes
 from govtool.capture.sql.walk.writing.output_into import output_into
 from govtool.capture.sql.walk.writing.recording import Statement, bounds_of, write_to
 
@@ -50,6 +51,7 @@ def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:
     for name, common in walk.common_tables:
         if not common.used:
             _unread_common_table(walk, name, common)
+    walk.writes += handed_writes(walk)
     if walk.writes:
         for condition in walk.conditions:
             restrict(walk, condition)
@@ -127,5 +129,5 @@ STATEMENTS: Final[dict[type, Statement]] = {
 # What stands inside of statements. A query holds expressions, which hold queries: each is found by its class.
 QUERIES.update({**selects.QUERIES, **set_operations.QUERIES, **returning.QUERIES})
 ITEMS.update(from_items.ITEMS)
-HANDLERS.update({**choices.HANDLERS, **calls.HANDLERS, **fields.HANDLERS, **stars.HANDLERS})
+HANDLERS.update({**choices.HANDLERS, **calls.HANDLERS, **row_makers.HANDLERS, **fields.HANDLERS, **stars.HANDLERS})
 UNNAMED.update(stars.UNNAMED)

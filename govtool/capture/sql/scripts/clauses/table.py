@@ -95,6 +95,8 @@ CLAUSES: Final[tuple[ClausePattern | _Rule, ...]] = (
     # BigQuery's legacy SQL: tables in brackets, ``regexp`` as a name
     clause("bigquery", "<RLIKE>", "VAR:{1}"),
     _Rule("bigquery", with_standard_tables),
+    # Generated columns that are computed when they are read
+    clause("duckdb oracle databricks snowflake postgres mysql", "AS () VIRTUAL", "1 2", of="CREATE|ALTER"),
     # PostgreSQL: how long a temporary table lives
     clause("postgres redshift", "ON COMMIT DROP", of="CREATE"),
     # Redshift: types of its catalog are text to lineage (``'{}'::aclitem[]``)

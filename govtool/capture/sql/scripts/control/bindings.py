@@ -7,6 +7,7 @@ puts into a variable is not known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -15,7 +16,7 @@ from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.control.variables import AssignmentTarget
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.syntax import marks
-from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, name_end, split, word
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, like, name_end, split, word
 
 
 def using(reader: StatementReader, tokens: list[Token]) -> dict[str, exp.Expr]:
@@ -77,6 +78,40 @@ def assign_dynamic(
         variables.assign(reader, tokens, targets, tree, quiet=True, head="assignment")
     else:
         variables.unknown(reader, tokens, targets, "dynamic SQL", head="assignment")
+
+
+def arguments(reader: StatementReader, tokens: list[Token], start: int) -> exp.Command | None:
+    """Return the values that a call hands to a routine, whose name stands at ``start``, as far as they may be columns.
+
+    ``routine`` is the last part of the routine's name, in lower case.
+    """
+    if reader.lex.name in variables.TSQL and len(tokens) > start + 2 and tokens[start + 2].token_type == marks.EQ:
+        start += 3  # EXEC @result = name
+    end = name_end(tokens, start) if len(tokens) > start else start
+    rest = tokens[end:]
+    if rest and rest[0].token_type == marks.L_PAREN:
+        rest = rest[1 : closing(rest, 0)]
+    found: list[exp.Expr] = []
+    for item in split(rest):
+        value = _value(item)
+        if any(word(token) == "SELECT" or token.token_type in _NAMES for token in value):
+            tree = reader.attempt([like(value[0], marks.SELECT, "SELECT"), *value])
+            if isinstance(tree, exp.Select):
+                found += tree.expressions
+    return exp.Command(this="CALL", routine=tokens[end - 1].text.lower(), expressions=found) if found else None
+
+
+_NAMES: Final = (marks.VAR, marks.IDENTIFIER, marks.PARAMETER)
+"""Tokens of names, which may be those of variables."""
+
+
+def _value(item: list[Token]) -> list[Token]:
+    """Return an argument without its name (``@k = @v``, ``k => v``, ``k := v``) and T-SQL's OUTPUT."""
+    if len(item) > 1 and word(item[-1]) in ("OUTPUT", "OUT"):
+        item = item[:-1]
+    at = 2 if item and item[0].token_type == marks.PARAMETER else 1
+    named = len(item) > at + 1 and item[at].text in ("=", "=>", ":=")
+    return item[at + 1 :] if named else item
 
 
 def called(reader: StatementReader, tokens: list[Token]) -> None:

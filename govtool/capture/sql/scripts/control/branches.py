@@ -33,8 +33,8 @@ class Arm(NamedTuple):
 
 Path = tuple[Arm, ...]
 
-MAX_TESTS: Final = 16
-"""Conditions with queries that are followed for one statement."""
+MAX_TESTS: Final = 64
+"""Conditions that are followed for one statement."""
 
 
 def exclusive(one: Path, other: Path) -> bool:
@@ -63,7 +63,7 @@ class _Open:
     over: bool = False
     """T-SQL: the arm is over; only ELSE goes on with the branch."""
     tests: tuple[exp.Expr, ...] = ()
-    """The conditions with queries in them that were evaluated to come to this arm."""
+    """The conditions with queries or variables in them that were evaluated to come to this arm."""
 
 
 class Branches:
@@ -98,7 +98,7 @@ class Branches:
 
     @property
     def tests(self) -> tuple[exp.Expr, ...]:
-        """The conditions with queries in them that decide whether a statement runs."""
+        """The conditions with queries or variables in them that decide whether a statement runs."""
         if not self.open:
             return self.outer_tests
         return (*self.outer_tests, *(test for item in self.open for test in item.tests))

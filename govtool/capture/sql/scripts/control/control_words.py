@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -160,16 +161,26 @@ def _to_then(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
 
 
 def _test(reader: StatementReader, tokens: list[Token]) -> None:
-    """Note the condition of the branch that has just begun, if there is a query in it, or a field of NEW or OLD."""
+    """Note the condition of the branch that has just begun, if there is a query in it, a variable, or a field of NEW or
+    OLD.
+    """
     triggers.note_fields(reader, tokens)
-    if not any(word(token) == "SELECT" for token in tokens):
+    if not any(word(token) == "SELECT" or token.token_type in _NAMES for token in tokens):
         return
     tree = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens])
-    if not isinstance(tree, exp.Select) or not tree.expressions:
-        return
-    if not reader.flow.branches.evaluated(tree.expressions[0]):
-        message = f"more than {MAX_TESTS} conditions with queries decide about one statement"
+    if isinstance(tree, exp.Select) and tree.expressions:
+        _decided(reader, tokens, tree.expressions[0])
+
+
+def _decided(reader: StatementReader, tokens: list[Token], test: exp.Expr) -> None:
+    """Note that a condition decides whether the branch that has just begun is taken."""
+    if not reader.flow.branches.evaluated(test):
+        message = f"more than {MAX_TESTS} conditions decide about one statement"
         reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head="if")
+
+
+_NAMES: Final = (marks.VAR, marks.IDENTIFIER, marks.PARAMETER)
+"""Tokens of names, which may be those of variables."""
 
 
 _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}
@@ -214,7 +225,28 @@ def _for(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
             read_query(reader, tokens[start + 1 : index])
     reader.flow.inside = True
     _branch(reader, "loop")
+    _repeated(reader, tokens[:index])
     return tokens[index + 1 :] or None
+
+
+def _repeated(reader: StatementReader, head: list[Token]) -> None:
+    """Note what decides how often the body of ``FOR r IN query`` or ``FOR i IN 1 .. n`` runs."""
+    start = find_word(head, {"IN", "AS"}, 1)
+    value = head[start + 1 :] if start > 0 else []
+    if value and word(value[0]) == "REVERSE":
+        value = value[1:]
+    while len(value) > 2 and value[0].token_type == marks.L_PAREN and closing(value, 0) == len(value) - 1:
+        value = value[1:-1]
+    if not value:
+        return
+    if word(value[0]) in _QUERY:
+        query = reader.attempt(value)
+        if isinstance(query, exp.Query):
+            _decided(reader, head, exp.Exists(this=query))
+    elif len(value) > 1:
+        limits = variable_statements.bounds(reader, value)
+        if isinstance(limits, exp.Select):
+            _decided(reader, head, exp.Tuple(expressions=limits.expressions))
 
 
 def _forall(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
@@ -325,8 +357,10 @@ def _open(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
 def _perform(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if has_query(tokens):
         read_query(reader, tokens[1:])
-    else:
-        reader.add(tokens, None, "ignored")
+        return None
+    query = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens[1:]])
+    call = exp.Command(this="CALL", routine="", query=query) if isinstance(query, exp.Select) else None
+    reader.add(tokens, call, "ignored")
     return None
 
 

@@ -196,5 +196,5 @@ def _opaque(reader: StatementReader, tokens: list[Token], head: str) -> None:
 def _called(reader: StatementReader, tokens: list[Token], head: str) -> None:
     strings.called(reader, "")
     note = reader.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
-    reader.add(tokens, None, "ignored", note, head=head)
+    reader.add(tokens, bindings.arguments(reader, tokens, 1), "ignored", note, head=head)
     bindings.called(reader, tokens)

@@ -249,12 +249,12 @@ def looped(reader: StatementReader, tokens: list[Token], index: int) -> bool:
     elif cursor := variables.cursor_name(value, dialect, arguments=True):
         variables.fetch(reader, head, targets, cursor, head="for")
     else:
-        reader.add(head, variables.tree_of(targets, expression=_bounds(reader, value)), "parsed", head="for")
+        reader.add(head, variables.tree_of(targets, expression=bounds(reader, value)), "parsed", head="for")
     variables.declared(reader, targets)
     return True
 
 
-def _bounds(reader: StatementReader, tokens: list[Token]) -> exp.Expr | None:
+def bounds(reader: StatementReader, tokens: list[Token]) -> exp.Expr | None:
     """Return the sources of the bounds of a loop: ``1 .. n``, ``1 TO n BY 2``."""
     names = [t for t in tokens if t.token_type in (marks.VAR, marks.IDENTIFIER) and word(t) not in ("TO", "BY")]
     if not names:

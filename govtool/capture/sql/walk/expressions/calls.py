@@ -19,6 +19,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.expressions.expression import Handler, Visit, collect
 from govtool.capture.sql.walk.expressions.functions import function_name
+from govtool.capture.sql.walk.expressions.row_makers import makes_rows_in_select, refer_values
 from govtool.capture.sql.walk.expressions.shapes import bound_arguments
 from govtool.capture.sql.walk.expressions.variables import variable_deps
 from govtool.capture.sql.walk.queries.outer_joins import read_subquery
@@ -65,6 +66,10 @@ def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit
     if inline(walk, name, node, kind, chain, at.scope, at.env, at.out):
         return
     _returned_value(walk, name, kind, chain, at)
+    if node.expressions and name not in walk.inlining and walk.lookup.targets_of(name):
+        items = [item for item in node.expressions if isinstance(item, nodes.Expr)]
+        deps = [dep for item in items for dep in collect(walk, item, at.scope, at.env, TRANSFORMATION, 0)]
+        walk.hand_over(name, [*deps, *walk.rows], node)
     named = _named_value(walk, name, node, at)
     if named is not None:
         at.out.extend([compose(dep, kind, chain, walk.interner) for dep in named])
@@ -82,6 +87,11 @@ def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit
             return
         chain = walk.interner.prepend(name, chain)
         kind = AGGREGATION if name in AGGREGATES else max(kind, TRANSFORMATION)
+    if makes_rows_in_select(name, walk.dialect):
+        found = [dep for item in node.expressions for dep in collect(walk, item, at.scope, at.env, kind, chain)]
+        at.out.extend(found)
+        refer_values(walk, node.expressions, found, node)
+        return
     at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, nodes.Expr))
 
 

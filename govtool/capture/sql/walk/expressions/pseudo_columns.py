@@ -33,6 +33,17 @@ PSEUDO_COLUMNS: Final = frozenset(
         "localtimestamp",
         "current_time",
         "input_file_name",
+        # PostgreSQL, "Trigger Functions": the statement and its table, none of its values
+        "tg_op",
+        "tg_name",
+        "tg_when",
+        "tg_level",
+        "tg_relid",
+        "tg_relname",
+        "tg_table_name",
+        "tg_table_schema",
+        "tg_nargs",
+        "tg_argv",
     ]
 )
 """Names that some dialect defines itself; unqualified and in no source, of which all columns are known, they depend on

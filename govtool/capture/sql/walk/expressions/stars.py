@@ -15,10 +15,11 @@ from govtool.capture.sql.walk.expressions.columns import Unnamed
 from govtool.capture.sql.walk.expressions.expression import Handler, Visit, dependencies
 from govtool.capture.sql.walk.expressions.functions import function_name
 from govtool.capture.sql.walk.expressions.rows import extend, passing, source_star, star_of, whole_row
-from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, Source
+from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.functions.facts import ROW_COUNTS
 from govtool.linear import LinearRegex
+from govtool.names import unquote
 
 
 def starred_columns(
@@ -88,9 +89,10 @@ def _kept_columns(output: QueryOutput, keep: Callable[[str], bool]) -> QueryOutp
     return result
 
 
-def _like(pattern: exp.Expr, name: str) -> bool:
+def _like(pattern: exp.Expr, name: str, *, any_case: bool = True) -> bool:
     text = pattern.name if isinstance(pattern, nodes.Expr) else str(pattern)
-    return LinearRegex("(?is)" + re.escape(text).replace("%", ".*").replace("_", ".")).fullmatch(name)
+    flags = "(?is)" if any_case else "(?s)"
+    return LinearRegex(flags + re.escape(text).replace("%", ".*").replace("_", ".")).fullmatch(unquote(name))
 
 
 def columns_item(walk: Walk, node: exp.Columns, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
@@ -117,9 +119,33 @@ def repeated(
     columns_item(walk, columns, scope, env, every)
     for name in every.names:
         walk.expanding = name
-        output.add(name, dependencies(walk, item, scope, env))
+        output.add(name, starred(dependencies(walk, item, scope, env)))  # its name is the column's: nobody wrote it
     walk.expanding = None
     output.open.extend(every.open)
+
+
+def matching(walk: Walk, item: exp.Expr, scope: Scope, env: Environment | None, output: QueryOutput) -> bool:
+    """DuckDB's ``* LIKE 'a%'``, also NOT, ILIKE, and ``t.*``: the columns with such names; False for anything else.
+
+    With GLOB and SIMILAR TO all columns are taken for possible ones. (DuckDB, "Star Expression".)
+    """
+    test = item.this if type(item) is nodes.Not else item
+    star = test.args.get("this") if isinstance(test, (nodes.Like, nodes.ILike, nodes.Glob, nodes.SimilarTo)) else None
+    source = None
+    if type(star) is nodes.Column and type(star.this) is nodes.Star:
+        source, star = scope.find(walk.qualifier(star.parts[:-1])), star.this
+    if walk.dialect != "duckdb" or type(star) is not nodes.Star:
+        return False
+    every = starred_columns(walk, star, scope, env, None if source is None else source_star(walk, source))
+    pattern = test.args.get("expression")
+    if isinstance(pattern, nodes.Literal) and isinstance(test, (nodes.Like, nodes.ILike)):
+        wanted = type(item) is not nodes.Not and not test.args.get("negate")
+        any_case = isinstance(test, nodes.ILike)
+        every = _kept_columns(every, lambda name: _like(pattern, name, any_case=any_case) is wanted)
+    else:
+        walk.diagnose("opaque", "which columns a * with GLOB or SIMILAR TO stands for is not followed", item)
+    extend(output, every)
+    return True
 
 
 def _star_in_expression(

@@ -65,9 +65,14 @@ def _pivot(walk: Walk, node: exp.Pivot, inner: Scope, env: Environment | None) -
 def _grouped(walk: Walk, node: exp.Pivot, star: QueryOutput, source: Source, consumed: set[str]) -> QueryOutput:
     """The columns by which a PIVOT groups rows: those of GROUP BY, else all that it does not consume."""
     group = node.args.get("group")
-    kept = _columns_in(walk, group) if group is not None else [name for name in star.names if name not in consumed]
     output = QueryOutput()
-    for name in kept:
+    if group is None:  # nobody names these: they come with the rows
+        for name, deps in zip(star.names, star.deps, strict=True):
+            if name not in consumed:
+                output.add(name, deps)
+                walk.refer_unnamed(deps, GROUP_BY)
+        return output
+    for name in _columns_in(walk, group):
         deps = source.get(name, walk.interner) or source.assume(name, walk.interner) or ()
         output.add(name, deps)
         walk.refer(deps, GROUP_BY)
@@ -108,9 +113,9 @@ def _unpivot(walk: Walk, node: exp.Pivot, inner: Scope, env: Environment | None)
             walk.refer(bounded(deps), FILTER)
     output = QueryOutput()
     star = star_of(walk, inner)
-    for name in star.names:
+    for name, deps in zip(star.names, star.deps, strict=True):  # nobody names these: they come with the rows
         if name not in consumed:
-            output.add(name, inner.sources[0].get(name, walk.interner) or ())
+            output.add(name, deps)
     made = [(name, bounded(deps)) for name, deps in values.items()]
     # BigQuery, "UNPIVOT operator": the values stand before the names, as its examples show; elsewhere behind them.
     labels: list[tuple[str, Deps]] = [(name, ()) for name in names]

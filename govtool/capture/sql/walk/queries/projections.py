@@ -12,10 +12,12 @@ from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, TRANSFORMATION, bounded
 from govtool.capture.sql.walk.expressions.expression import collect, dependencies
 from govtool.capture.sql.walk.expressions.naming import output_name
+from govtool.capture.sql.walk.expressions.row_makers import refer_values
 from govtool.capture.sql.walk.expressions.rows import extend, source_star
 from govtool.capture.sql.walk.expressions.shapes import SHAPED, remember_shape, shape_of
 from govtool.capture.sql.walk.expressions.stars import (
     columns_item,
+    matching,
     note_listed,
     repeated,
     starred_columns,
@@ -84,6 +86,8 @@ def _star(walk: Walk, item: exp.Star, scope: Scope, env: Environment | None, out
 def _expression(walk: Walk, item: exp.Expr, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
     """An expression without an alias; in DuckDB COLUMNS may be anywhere in it."""
     columns = item.find(nodes.Columns) if walk.dialect == "duckdb" else None
+    if matching(walk, item, scope, env, output):
+        return
     if columns is not None:
         repeated(walk, item, columns, scope, env, output)
     else:
@@ -101,6 +105,7 @@ def _dot(walk: Walk, item: exp.Dot, scope: Scope, env: Environment | None, outpu
 
 def _inlined(walk: Walk, item: exp.Inline, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
     """Spark's inline(array of structs)."""
+    refer_values(walk, [item.args["this"]], dependencies(walk, item.args["this"], scope, env), item)
     extend(output, _struct_fields(walk, item.args["this"], scope, env))
 
 

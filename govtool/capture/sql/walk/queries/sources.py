@@ -12,6 +12,7 @@ from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import JOIN
 from govtool.capture.sql.walk.dispatch import by_class
 from govtool.capture.sql.walk.expressions.expression import dependencies, refer_to
+from govtool.capture.sql.walk.expressions.row_makers import refer_values
 from govtool.capture.sql.walk.queries.outer_joins import has_outer, read_items
 from govtool.capture.sql.walk.queries.using import join_naturally, join_using
 from govtool.capture.sql.walk.relation import QueryOutput, Source
@@ -120,9 +121,13 @@ def add_join(walk: Walk, join: exp.Join, scope: Scope, env: Environment | None, 
     kind, side = join.kind if args.get("kind") else "", join.side if args.get("side") else ""
     if isinstance(right, nodes.Alias) and kind == "ARRAY":  # ClickHouse ARRAY JOIN
         output = QueryOutput()
-        output.add(walk.name(right.args["alias"]), dependencies(walk, right.this, scope, env))
+        deps = dependencies(walk, right.this, scope, env)
+        refer_values(walk, [right.this], deps, right)
+        output.add(walk.name(right.args["alias"]), deps)
         scope.add(Source(walk.name(right.args["alias"]), output=output))
     elif kind == "ARRAY" and isinstance(right, nodes.Column | nodes.Table):
+        array = right if isinstance(right, nodes.Column) else nodes.Column(this=right.this)
+        refer_values(walk, [array], dependencies(walk, array, scope, env), right)
         return
     else:
         add_source(walk, right, scope, env)

@@ -20,6 +20,7 @@ from govtool.capture.sql.walk.dependencies import (
     compose,
 )
 from govtool.capture.sql.walk.expressions.expression import dependencies
+from govtool.capture.sql.walk.expressions.row_makers import refer_values
 from govtool.capture.sql.walk.expressions.shapes import shape_of
 from govtool.capture.sql.walk.queries.placing import place
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, QueryOutput, Source, TableInfo
@@ -46,11 +47,13 @@ def add_unnest(
     if len(arrays) == 1 and len(columns) <= 1:
         shape = walk.without_effects(lambda: shape_of(walk, arrays[0], scope, env))
         if shape is not None and shape.names:
-            dependencies(walk, arrays[0], scope, env)  # its subqueries reference columns
+            refer_values(walk, arrays, dependencies(walk, arrays[0], scope, env), node)
             output = _with_offset(walk, shape.copy(), node.args.get("offset"))
             place(walk, Source(alias or (columns[0] if columns else ""), output=output), item, scope, env)
             return
-    elements = [_elements(walk, array, scope, env) for array in arrays]
+    found = [dependencies(walk, array, scope, env) for array in arrays]
+    refer_values(walk, arrays, [dep for deps in found for dep in deps], node)
+    elements = [_elements(walk, deps) for deps in found]
     output = _with_offset(walk, _unnested(walk, elements, columns), node.args.get("offset"))
     if not alias and len(columns) == 1 and len(arrays) == 1:
         alias = columns[0]  # BigQuery: the alias is the element
@@ -74,8 +77,7 @@ def _unnested(walk: Walk, elements: list[Deps], columns: list[str]) -> QueryOutp
     return output
 
 
-def _elements(walk: Walk, item: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
-    deps = dependencies(walk, item, scope, env)
+def _elements(walk: Walk, deps: Deps) -> Deps:
     return bounded(walk.interner.field(dep, "[]") if dep & KIND_MASK == IDENTITY else dep for dep in deps)
 
 

@@ -16,7 +16,7 @@ from govtool.capture.sql.walk.dependencies import (
 from govtool.capture.sql.walk.expressions.expression import refer_to
 from govtool.capture.sql.walk.relation import Source
 from govtool.capture.sql.walk.scope import Scope
-from govtool.capture.sql.walk.state import TriggerCondition
+from govtool.capture.sql.walk.state import EVERYWHERE, TriggerCondition
 from govtool.capture.sql.walk.writes import Write
 
 
@@ -26,7 +26,11 @@ def restrict(walk: Walk, condition: TriggerCondition) -> None:
     table = walk.lookup.table(condition.table)
     for name in condition.records:
         scope.add(Source(name, table=table))
-    _depend(walk, _deciding_rows(walk, condition.node, scope))
+    if condition.node is not None:
+        _depend(walk, _deciding_rows(walk, condition.node, scope))
+    for write in walk.writes:
+        if write.mode == "append":  # as many rows as the table gets
+            write.reads.setdefault(condition.table, EVERYWHERE)
 
 
 def decide(walk: Walk, test: exp.Expr) -> None:
@@ -36,7 +40,12 @@ def decide(walk: Walk, test: exp.Expr) -> None:
     ambiguous = dict(walk.ambiguous)
     rows = _deciding_rows(walk, test, Scope(None))
     walk.reads, walk.diagnostics, walk.ambiguous = reads, diagnostics, ambiguous
-    _depend(walk, {dep: None for dep in rows if dep & KIND_MASK != OPAQUE})
+    decided: dict[int, exp.Expr | None] = {dep: None for dep in rows if dep & KIND_MASK != OPAQUE}
+    _depend(walk, decided)
+    steering = as_conditions(decided, walk.interner)
+    for write in walk.writes:
+        if write.mode == "assign":  # what a variable is may say whether it was set
+            write.output.deps = [bounded((*deps, *steering)) for deps in write.output.deps]
 
 
 def _deciding_rows(walk: Walk, condition: exp.Expr, scope: Scope) -> dict[int, exp.Expr | None]:

@@ -272,7 +272,7 @@ def _generated(walk: Walk, node: exp.Expr, output: QueryOutput) -> bool:
             table = TableInfo(target_name(walk, node), dict.fromkeys(output.names), complete=True)
             found[walk.name(item.this)] = over_columns(walk, table, value)
         elif type(item) is nodes.ColumnDef:
-            deps = default_of(walk, item)
+            deps = default_of(walk, item) or _default_over_columns(walk, node, item, output)
             if deps:
                 found[walk.name(item.this)] = deps
     for name, deps in found.items():
@@ -296,6 +296,18 @@ def default_of(walk: Walk, column: exp.ColumnDef) -> Deps:
     return ()
 
 
+def _default_over_columns(walk: Walk, node: exp.Expr, column: exp.ColumnDef, output: QueryOutput) -> Deps:
+    """The dependencies of a default on other columns of the row, which MySQL and ClickHouse allow."""
+    for constraint in column.args.get("constraints") or ():
+        kind = constraint.args.get("kind")
+        if isinstance(kind, nodes.DefaultColumnConstraint) and isinstance(kind.this, nodes.Expr):
+            named = {walk.name(one.this) for one in kind.this.find_all(nodes.Column)}
+            if named and named.issubset(output.names):
+                table = TableInfo(target_name(walk, node), dict.fromkeys(output.names), complete=True)
+                return over_columns(walk, table, kind.this)
+    return ()
+
+
 def call_deps(walk: Walk, value: object) -> Deps:
     """The dependencies of a default that holds a call; of any other it has none."""
     if isinstance(value, nodes.Expr) and value.find(nodes.Anonymous) is not None:
@@ -310,6 +322,10 @@ def computed_value(column: exp.ColumnDef) -> exp.Expr | None:
         if isinstance(kind, nodes.ComputedColumnConstraint):
             value: exp.Expr = kind.this
             return value
+        if isinstance(kind, nodes.GeneratedAsIdentityColumnConstraint):  # GENERATED ALWAYS AS (a + 1), without STORED
+            computed: exp.Expr | None = kind.args.get("expression")
+            if computed is not None:
+                return computed
     return None
 
 

@@ -14,11 +14,15 @@ from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
 from govtool.capture.sql.walk.writing.constraints import need_expressions, need_fields
 from govtool.capture.sql.walk.writing.create import part_of
+from govtool.capture.sql.walk.writing.handed import call
 from govtool.capture.sql.walk.writing.recording import Statement, kind_of, write_to
 
 
 def _unread_statement(walk: Walk, tree: exp.Expr) -> None:
-    """A synonym, a part of a table, a policy, a condition of a trigger, or names that the text reads and writes."""
+    """A synonym, a part of a table, a policy, a trigger's condition, a call, or names that a text reads and writes."""
+    if tree.args.get("routine") is not None:
+        call(walk, tree)
+        return
     if tree.args.get("synonym") is not None:
         _synonym(walk, tree)
         return

@@ -1,0 +1,199 @@
+"""Extraction beside that of an earlier checkout: edges, bytes and time of the same texts.
+
+``git worktree add --detach ../earlier COMMIT``, then ``python -m bench earlier --earlier ../earlier``. Each measurement
+is a process that runs this file with the modules of one of the two checkouts, so it uses only what both of them have.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TITLE = "## Extraction beside an earlier version"
+ROUNDS = 5
+ROOT = Path(__file__).resolve().parents[1]
+FORMS = ("all", "without places", "without references and places")
+"""What a store holds of derivations: all, or only what earlier versions held, too."""
+
+
+def section(earlier: Path, checkout: Path | None = None, rounds: int = ROUNDS) -> str:
+    """Measure, and write the section.
+
+    Args:
+        earlier: A checkout of the earlier version.
+        checkout: Of mozilla/bigquery-etl, whose queries are read, too.
+        rounds: Of each measurement.
+    """
+    from bench.corpora import bigquery_etl, shop, tpc_ds, tpc_h
+    from bench.page import table
+
+    corpora = [tpc_ds(), tpc_h(), *shop(), *([] if checkout is None else [bigquery_etl(checkout)])]
+    rows = []
+    for corpus in corpora:
+        given = json.dumps([corpus.dialect, corpus.texts, corpus.schema])
+        found: dict[Path, list[dict[str, Any]]] = {earlier: [], ROOT: []}
+        for number in range(rounds + 1):
+            for folder, runs in found.items():
+                one = _measured(folder, given)
+                if number:  # the first writes bytecode
+                    runs.append(one)
+        rows.append(_row(corpus.name, found[earlier], found[ROOT]))
+    head = [
+        "texts",
+        "edges",
+        "references",
+        "bytes",
+        "… without places",
+        "… nor references",
+        "lineage",
+        "… with evidence",
+    ]
+    head += ["… without places"]
+    commit = subprocess.run(
+        ["git", "-C", str(earlier), "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    return f"""{TITLE}
+
+The same texts, read by this version and by {commit}, before references, places of expressions and opaque edges were
+kept. Both in pure Python, in processes of their own, in turn; medians of {rounds} rounds, CPU time. "Edges" and "bytes"
+are those of all derivations, as Parquet. The last three columns are the seconds that were added, as a share of the time
+that `sqlglot.parse` takes for the same texts: without the texts of statements (`govtool lineage`), with them
+(`govtool ingest`), and with them but without places. What other changes since then cost or save is in all of them.
+
+{table(head, rows)}
+"""
+
+
+def _measured(folder: Path, given: str) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-P", str(Path(__file__).resolve())]
+    done = subprocess.run(command, input=given, env=environment, check=True, capture_output=True, text=True)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    if Path(measured.pop("from")).parents[1] != folder.resolve():
+        raise RuntimeError(f"measured another version than that of {folder}")
+    return measured
+
+
+def _row(name: str, before: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[str]:
+    old, new = before[0], now[0]
+    parse = statistics.median(one["seconds"]["parse"] for one in [*before, *now])
+    spent = {
+        which: statistics.median(one["seconds"][which] for one in runs)
+        for runs, kinds in ((now, ("lineage", "ingest", "no places")),)
+        for which in kinds
+    }
+    was = {which: statistics.median(one["seconds"][which] for one in before) for which in ("lineage", "ingest")}
+    added = (
+        spent["lineage"] - was["lineage"],
+        spent["ingest"] - was["ingest"],
+        spent["no places"] - was["ingest"],
+    )
+    return [
+        name,
+        f"{old['edges']:,} → {new['edges']:,} ({new['edges'] / old['edges'] - 1:+.1%})",
+        f"{new['references']:,}",
+        f"{old['bytes']['all']:,} → {new['bytes']['all']:,} ({new['bytes']['all'] / old['bytes']['all'] - 1:+.1%})",
+        *(f"{new['bytes'][form] / old['bytes']['all'] - 1:+.1%}" for form in FORMS[1:]),
+        *(f"{seconds / parse:+.1%}" for seconds in added),
+    ]
+
+
+# ---- in a process of its own, with the modules of either version --------------------------------------------------
+
+
+def measure(dialect: str, texts: list[str], schema: dict[str, Any]) -> dict[str, Any]:
+    """Read texts, and measure it."""
+    import sqlglot
+
+    import govtool
+    from govtool.build_form import PURE, form
+    from govtool.capture.sql.extract import Options, extract
+    from govtool.capture.sql.files import Script
+
+    if form() != PURE:
+        raise RuntimeError(f"measures pure Python, not {form()}")
+    scripts = [Script(f"{number}.sql", text) for number, text in enumerate(texts)]
+    known = _schema(schema, dialect) if schema else None
+
+    def read(*, evidence: bool) -> Any:
+        return extract(scripts, Options(dialect=dialect, schema=known, evidence=evidence))
+
+    runs: dict[str, Callable[[], Any]] = {
+        "parse": lambda: [sqlglot.parse(text, read=dialect) for text in texts],
+        "lineage": lambda: read(evidence=False),
+        "ingest": lambda: read(evidence=True),
+    }
+    seconds = {name: _seconds(run) for name, run in runs.items()}
+    with_places = read(evidence=True)
+    seconds["no places"] = _seconds(_without_places(runs["ingest"]))
+    derivations = with_places.derivations
+    return {
+        "from": govtool.__file__,
+        "seconds": seconds,
+        "edges": sum(len(one.edges) for one in derivations),
+        "references": sum(len(getattr(one, "references", ())) for one in derivations),
+        "bytes": {form: _bytes(derivations, form) for form in FORMS},
+    }
+
+
+def _schema(schema: dict[str, Any], dialect: str) -> Any:
+    try:
+        from govtool.capture.sql.schemas.supplied import schema_from_mapping
+    except ModuleNotFoundError:  # where it was earlier
+        from govtool.capture.sql.schema import schema_from_mapping  # type: ignore[import-not-found,no-redef]
+    return schema_from_mapping(schema, dialect)
+
+
+def _without_places(run: Callable[[], Any]) -> Callable[[], Any]:
+    """The same without places of expressions; as it is where the version has none."""
+    try:
+        from govtool.capture.sql.resolve.batch import Batch
+    except ImportError:
+        return run
+    if not hasattr(Batch, "_place"):
+        return run
+
+    def without() -> Any:
+        place = Batch._place
+        Batch._place = lambda *_: None  # type: ignore[method-assign, assignment]
+        try:
+            return run()
+        finally:
+            Batch._place = place  # type: ignore[method-assign]
+
+    return without
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    """The least of three runs behind one that warms up, CPU time."""
+    run()
+    taken = []
+    for _ in range(3):
+        gc.collect()
+        start = time.process_time()
+        run()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def _bytes(derivations: list[Any], form: str) -> int:
+    from govtool.model.columnar import encode
+
+    kept = derivations
+    if form != "all" and hasattr(derivations[0].statement, "places"):
+        kept = [one._replace(statement=one.statement._replace(places=None)) for one in kept]
+    if form == FORMS[2] and hasattr(derivations[0], "references"):
+        kept = [one._replace(references=()) for one in kept]
+    return len(encode(kept))
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*json.load(sys.stdin))))

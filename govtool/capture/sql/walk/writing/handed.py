@@ -1,0 +1,42 @@
+"""Values that are handed to routines: what a routine does with its parameters is not followed; they may be in all that
+it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.context import ROW_OF, Walk
+from govtool.capture.sql.walk.dependencies import OPAQUE, TRANSFORMATION
+from govtool.capture.sql.walk.expressions.expression import collect
+from govtool.capture.sql.walk.query import output_of
+from govtool.capture.sql.walk.scope import Scope
+from govtool.capture.sql.walk.writes import Write
+
+
+def call(walk: Walk, tree: exp.Command) -> None:
+    """``CALL p(…)``, ``EXEC p …``: the arguments are variables and subqueries. ``PERFORM p(…) FROM t`` is a query."""
+    routine, query = tree.args.get("routine"), tree.args.get("query")
+    if query is not None:
+        saved, walk.rows = walk.rows, {}
+        reads, walk.reads = walk.reads, {}
+        output_of(walk, query, None, None)  # its calls hand over what they are given
+        walk.rows, walk.reads = saved, reads
+    if not routine or not walk.lookup.targets_of(routine):
+        return
+    saved, walk.rows = walk.rows, {}
+    reads, walk.reads = walk.reads, {}
+    deps = [dep for item in tree.expressions for dep in collect(walk, item, Scope(None), None, TRANSFORMATION, 0)]
+    handed = [*deps, *walk.rows]
+    walk.rows, walk.reads = saved, reads
+    walk.hand_over(routine, handed, tree)
+
+
+def handed_writes(walk: Walk) -> Iterable[Write]:
+    """Yield the writes by which values that a statement hands to routines may reach what these write."""
+    for target, deps in walk.handed.items():
+        write = Write(target, "insert", "append", defines=False)
+        write.rows = dict.fromkeys([dep & ROW_OF | OPAQUE for dep in deps])
+        yield write
