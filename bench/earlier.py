@@ -148,7 +148,7 @@ def _schema(schema: dict[str, Any], dialect: str) -> Any:
     try:
         from govtool.capture.sql.schemas.supplied import schema_from_mapping
     except ModuleNotFoundError:  # where it was earlier
-        from govtool.capture.sql.schema import schema_from_mapping  # type: ignore[import-not-found,no-redef]
+        from govtool.capture.sql.schema import schema_from_mapping  # type: ignore[import-untyped,no-redef]
     return schema_from_mapping(schema, dialect)
 
 
@@ -163,7 +163,7 @@ def _without_places(run: Callable[[], Any]) -> Callable[[], Any]:
 
     def without() -> Any:
         place = Batch._place
-        Batch._place = lambda *_: None  # type: ignore[method-assign, assignment]
+        Batch._place = lambda *_: None  # type: ignore[method-assign]
         try:
             return run()
         finally:

@@ -113,9 +113,9 @@ def _unpivot(walk: Walk, node: exp.Pivot, inner: Scope, env: Environment | None)
             walk.refer(bounded(deps), FILTER)
     output = QueryOutput()
     star = star_of(walk, inner)
-    for name, deps in zip(star.names, star.deps, strict=True):  # nobody names these: they come with the rows
+    for name, handed_on in zip(star.names, star.deps, strict=True):  # nobody names these: they come with the rows
         if name not in consumed:
-            output.add(name, deps)
+            output.add(name, handed_on)
     made = [(name, bounded(deps)) for name, deps in values.items()]
     # BigQuery, "UNPIVOT operator": the values stand before the names, as its examples show; elsewhere behind them.
     labels: list[tuple[str, Deps]] = [(name, ()) for name in names]
