@@ -463,6 +463,21 @@ def test_hooks_are_named(folder, capsys):
     assert "model.shop.log: its post-hook is not run" in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_subject_is_erased_from_every_run_of_a_project_by_the_name_of_its_relation(folder):
+    first = govtool.run_workflow(shop(folder), "in").run
+    later = 'SELECT "user", spent FROM "dwh"."main"."views" WHERE page = 2'
+    second = govtool.run_workflow(shop(folder, later), "in").run
+    plan = govtool.open().erase_plan("views.user=ann", no_subject="users", all_runs=True).to_dict()
+    gone = {each["dataset"].partition("shop.state/")[2]: len(each["delete"]) for each in plan["datasets"]}
+    assert {name.partition("/")[0] for name in gone} == {first.id, second.id}
+    own = {"inputs/views.parquet": 2, "stage": 2, "report": 1}  # of her land, cid spent too little
+    assert gone == {
+        **{f"{first.id}/{name}": rows for name, rows in {**own, "log": 1}.items()},
+        **{f"{second.id}/{name}": rows for name, rows in {**own, "log": 2}.items()},
+    }
+    assert not plan["not_searched"]
+
+
 def test_state_is_of_one_project_however_it_is_named(folder):
     govtool.run_workflow(shop(folder), "in")
     second = govtool.run_workflow(f"{shop(folder)}/target", "in").run

@@ -104,8 +104,9 @@ def _is_column(key: str, dialect: str) -> bool:
     from sqlglot.errors import SqlglotError
 
     try:
-        found = parse_one(f"SELECT {key}", dialect=dialect or "spark")
+        found = parse_one(f"SELECT t.{key}", dialect=dialect or "spark")  # where reserved words are names, too
     except SqlglotError:
         return False
     (column, *others) = found.expressions or [None]
-    return not others and isinstance(column, exp.Column) and not column.table and not isinstance(column.this, exp.Star)
+    is_name = isinstance(column, exp.Column) and len(column.parts) == 2 and not isinstance(column.this, exp.Star)
+    return is_name and not others
