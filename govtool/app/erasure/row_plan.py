@@ -389,12 +389,10 @@ class _Walk:
 
     def _changing(self, write: OpenedWrite) -> frozenset[int]:
         """The ids of columns of a write's inputs in which rows change, and stay the rows that they are."""
-        found = set()
+        found: set[int] = set()
         for leaf in plan_leaves(write):
-            owners = {self.chain.owners.get(place_of(file)) for file in leaf.files}
-            names = frozenset().union(
-                *(self._changing_columns.get(owner, frozenset()) for owner in owners if owner is not None)
-            )
+            owners = {self.chain.owners[place] for place in _places(leaf) if place in self.chain.owners}
+            names = {name for owner in owners for name in self._changing_columns.get(owner, ())}
             found.update(column.id for column in leaf.columns if column.name in names)
         return frozenset(found)
 
