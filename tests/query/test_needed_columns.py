@@ -76,9 +76,9 @@ def test_a_condition_decides_about_the_rows_of_what_runs_under_it(dialect):
 
 
 def test_conditions_have_a_bound_that_is_told():
-    nested = "if exists (select 1 from s) then " * 40 + "insert into d (x) values (1); " + "end if; " * 40
+    nested = "if exists (select 1 from s) then " * 80 + "insert into d (x) values (1); " + "end if; " * 80
     found = extract([Script("a.sql", TABLES + f"do $$ begin {nested} end $$;")], Options(dialect="postgres"))
-    assert any("more than 16 conditions" in note.message for note in found.diagnostics)
+    assert any("more than 64 conditions" in note.message for note in found.diagnostics)
 
 
 @pytest.mark.parametrize(

@@ -410,18 +410,81 @@ def test_kinds_of_nodes_that_are_no_texts_are_left_out(folder):
         ({}, [("ann", 10), ("ann", 20), ("bob", 30), ("cid", 5)]),
         ({"unique_key": "user"}, [("ann", 20), ("bob", 30), ("cid", 5)]),
         ({"unique_key": ["user", "spent"]}, [("ann", 10), ("ann", 20), ("bob", 30), ("cid", 5)]),
+        ({"unique_key": "user", "incremental_strategy": "append"}, [("ann", 10), ("ann", 20), ("bob", 30), ("cid", 5)]),
+        ({"unique_key": "user", "full_refresh": True, "on_schema_change": "fail"}, [(5, "cid"), (20, "ann")]),
     ],
 )
 def test_an_incremental_model_has_state(folder, config, wanted):
     first = govtool.run_workflow(shop(folder, **config), "in").run
     assert rows(first, "log") == [("ann", 10), ("bob", 30)]
     later = 'SELECT spent, "user" FROM "dwh"."main"."views" WHERE page = 2 AND spent > (SELECT min(spent) - 100 FROM "dwh"."main"."log")'
+    if config.get("full_refresh"):
+        later = later.partition(" AND ")[0]
     second = govtool.run_workflow(shop(folder, later, **config), "in").run
     assert rows(second, "log") == wanted
+    if config.get("full_refresh"):
+        return  # nothing of the last run is read
     (log,) = [each for each in second.invocations if each.module == "log"]
     paths = {name.rpartition("/")[2]: path for name, path, _ in log.inputs}
     assert sorted(paths) == ["log", "views.parquet"]
     assert first.id in paths["log"]  # what the last run left
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"unique_key": "user", "merge_update_columns": ["spent"]}, "merge_update_columns"),
+        ({"unique_key": "user", "incremental_predicates": ["spent > 7"]}, "incremental_predicates"),
+        ({"unique_key": "\"user\" || 'a'"}, "unique_key"),
+        ({"unique_key": "user, spent"}, "unique_key user, spent"),
+        ({"on_schema_change": "append_new_columns"}, r"columns \(user, page\), the table \(user, spent\)"),
+    ],
+)
+def test_settings_that_change_which_rows_are_left_are_refused(folder, config, message):
+    govtool.run_workflow(shop(folder), "in")
+    later = 'SELECT "user", page FROM "dwh"."main"."views"' if "on_schema_change" in config else None
+    with pytest.raises(UsageError, match=message):
+        govtool.run_workflow(shop(folder, *filter(None, [later]), **config), "in")
+
+
+def test_the_default_strategy_is_that_of_the_adapter(folder):
+    for adapter, wanted in {"spark": [("ann", 10), ("ann", 20), ("cid", 5)], "trino": None}.items():
+        shutil.rmtree(folder / "shop.state", ignore_errors=True)
+        made = None
+        for page in (1, 2):
+            place = shop(folder, f"SELECT user, spent FROM dwh.main.views WHERE page = {page}", unique_key="user")
+            manifest = folder / "shop" / "target" / "manifest.json"
+            text = manifest.read_text().replace('"adapter_type": "duckdb"', f'"adapter_type": "{adapter}"')
+            body = json.loads(text.replace('\\"', "`") if adapter == "spark" else text)
+            body["nodes"] = {"model.shop.log": body["nodes"]["model.shop.log"]}
+            manifest.write_text(json.dumps(body))
+            if page == 2 and wanted is None:
+                with pytest.raises(UsageError, match="default strategy of trino"):
+                    govtool.run_workflow(place, "in")
+                return
+            made = govtool.run_workflow(place, "in").run
+        assert rows(made, "log") == sorted([*wanted, ("bob", 30)])
+
+
+def test_hooks_are_named(folder, capsys):
+    place = shop(folder, **{"post-hook": [{"sql": "delete from log", "transaction": True}]})
+    assert main(["workflow", "run", place, "--inputs", "in"]) == 0
+    assert "model.shop.log: its post-hook is not run" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_subject_is_erased_from_every_run_of_a_project_by_the_name_of_its_relation(folder):
+    first = govtool.run_workflow(shop(folder), "in").run
+    later = 'SELECT "user", spent FROM "dwh"."main"."views" WHERE page = 2'
+    second = govtool.run_workflow(shop(folder, later), "in").run
+    plan = govtool.open().erase_plan("views.user=ann", no_subject="users", all_runs=True).to_dict()
+    gone = {each["dataset"].partition("shop.state/")[2]: len(each["delete"]) for each in plan["datasets"]}
+    assert {name.partition("/")[0] for name in gone} == {first.id, second.id}
+    own = {"inputs/views.parquet": 2, "stage": 2, "report": 1}  # of her land, cid spent too little
+    assert gone == {
+        **{f"{first.id}/{name}": rows for name, rows in {**own, "log": 1}.items()},
+        **{f"{second.id}/{name}": rows for name, rows in {**own, "log": 2}.items()},
+    }
+    assert not plan["not_searched"]
 
 
 def test_state_is_of_one_project_however_it_is_named(folder):

@@ -1,16 +1,25 @@
-"""Relations of workflows: what an execution reads as ``Payments`` is the same relation in each of its files."""
+"""Relations of workflows: what an execution reads as ``Payments`` is the same relation in each of its files.
+
+SQL scripts and dbt projects are workflows, too: each run has copies of its CSV files, called by the relation.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from govtool.errors import GovtoolError
 
 if TYPE_CHECKING:
     from govtool.app.erasure.chain import RecordedChain
     from govtool.model.workflow_run import BoundaryRelation, WorkflowRun
     from govtool.store import Commit, Reader
+
+_Grouped = dict[tuple[str, str], dict[str, frozenset[str] | None]]
+"""Columns by dataset, by workflow and relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +43,38 @@ class WorkflowRelation:
 
 def workflow_relations(store: Reader, commit: Commit, chain: RecordedChain) -> tuple[WorkflowRelation, ...]:
     """The relations of workflows among the inputs of recorded writes."""
+    from govtool.app.runs.lookup import read_history
     from govtool.app.workflow_runs.stored import read_workflow_runs
 
-    # A run that cannot be read names no relation: its datasets are called by their own names.
-    runs, _ = read_workflow_runs(store, commit)
     made = chain.made()
-    return _grouped(runs, {name for name in chain.datasets() if name not in made})
+    inputs = {name for name in chain.datasets() if name not in made}
+    runs, _ = read_workflow_runs(store, commit)
+    found = _grouped(runs, inputs)
+    # What cannot be read names no relation: its datasets are called by their own names.
+    with contextlib.suppress(GovtoolError):
+        _add_sql(found, {run.id: run.source for run in read_history(store, commit).runs}, chain, inputs)
+    return tuple(WorkflowRelation(*key, dict(sorted(datasets.items()))) for key, datasets in sorted(found.items()))
 
 
-def _grouped(runs: Iterable[WorkflowRun], inputs: Collection[str]) -> tuple[WorkflowRelation, ...]:
+def _add_sql(found: _Grouped, sources: Mapping[str, str], chain: RecordedChain, inputs: Collection[str]) -> None:
+    """Add the relations that scripts and dbt projects read from files."""
+    from govtool.app.workflow_runs.programs.actions import SQL_SOURCE
+
+    for link in chain.links:
+        source = sources.get(link.run.run, "")
+        if source.startswith(SQL_SOURCE):
+            program = source.removeprefix(SQL_SOURCE).rpartition(":")[0]
+            for leaf in link.reads:
+                if leaf.dataset in inputs:
+                    columns = frozenset(column.name.lower() for column in leaf.columns)
+                    name = leaf.dataset.rpartition("/")[2].removesuffix(".parquet")
+                    found.setdefault((program, name), {})[leaf.dataset] = columns
+
+
+def _grouped(runs: Iterable[WorkflowRun], inputs: Collection[str]) -> _Grouped:
     from govtool.app.datasets.places import path_id
 
-    found: dict[tuple[str, str], dict[str, frozenset[str] | None]] = {}
+    found: _Grouped = {}
     for run in runs:
         names = {path: path_id(path) for path in run.relations}
         for each in run.invocations:
@@ -53,7 +82,7 @@ def _grouped(runs: Iterable[WorkflowRun], inputs: Collection[str]) -> tuple[Work
             for name, path in (*given, *((slot, path) for _, slot, path in each.state)):
                 if names.get(path) in inputs:
                     found.setdefault((run.workflow, name), {})[names[path]] = _columns(run.relations[path])
-    return tuple(WorkflowRelation(*key, dict(sorted(datasets.items()))) for key, datasets in sorted(found.items()))
+    return found
 
 
 def _columns(relation: BoundaryRelation) -> frozenset[str] | None:

@@ -80,6 +80,8 @@ class _Walk:
     """By file the rows that are taken out of it."""
     _deltas: dict[str, DatasetDelta] = field(default_factory=dict)
     """By run what changes in its output."""
+    _changing_columns: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By run the columns of its output in which rows change."""
     _unknown: dict[Place, str] = field(default_factory=dict)
     """Files whose corrected rows are not known, with the reason."""
     _uncertain: dict[Place, str] = field(default_factory=dict)
@@ -307,6 +309,7 @@ class _Walk:
         assert outcome.corrected is not None
         delta = outcome.corrected.delta
         self._deltas[link.run.run] = delta
+        self._changing_columns[link.run.run] = outcome.corrected.changing()
         self._drops.update({place: rows for place, rows in delta.drops.items() if rows})
         for place in delta.places():
             if not outcome.corrected.writable:
@@ -337,7 +340,7 @@ class _Walk:
         tokens = tuple(row.token for row in written_rows(write, deleted).rows) if deleted else ()
         assert write.output is not None
         key = declared_keys([write.output], load_config(Path.cwd()).keys).get(write.output.dataset, ())
-        found = corrected_output(write, self._corrections(write), deleted, key)
+        found = corrected_output(write, self._corrections(write), deleted, key, self._changing(write))
         inherited = [f"rows of its input {name} are not certain" for name in doubts]
         reasons = (*inherited, *([alone] if alone else ()), *found.uncertain)
         if doubts or alone:
@@ -383,6 +386,15 @@ class _Walk:
         # What follows a change by a trace of rows is open to exclusions alone.
         part = Exclusion("corrected") if only_less else Replacement("corrected", (), ())
         return Corrections(write.lineage, (part,), leaves)
+
+    def _changing(self, write: OpenedWrite) -> frozenset[int]:
+        """The ids of columns of a write's inputs in which rows change, and stay the rows that they are."""
+        found: set[int] = set()
+        for leaf in plan_leaves(write):
+            owners = {self.chain.owners[place] for place in _places(leaf) if place in self.chain.owners}
+            names = {name for owner in owners for name in self._changing_columns.get(owner, ())}
+            found.update(column.id for column in leaf.columns if column.name in names)
+        return frozenset(found)
 
     def _correction(self, write: OpenedWrite, leaf: Relation) -> LeafCorrection:
         return LeafCorrection.of(write.lineage, leaf, self._drops, self._added(leaf))

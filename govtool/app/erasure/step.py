@@ -22,7 +22,7 @@ from govtool.records.replay.compare import MAX_DIFFERENT, whole_plan
 from govtool.records.replay.decided import undecided
 from govtool.records.replay.reach import ReplayReach, reach
 from govtool.records.trace.back import count_rows
-from govtool.records.trace.computed import computed
+from govtool.records.trace.computed import carrying, computed
 from govtool.records.trace.segment import alike, both, unique
 
 if TYPE_CHECKING:
@@ -64,9 +64,19 @@ class CorrectedOutput:
     doubtful: tuple[Row, ...] | None = field(default=(), repr=False)
     writable: bool = True
 
+    def changing(self) -> frozenset[str]:
+        """The columns in which rows change."""
+        if not self.changed:
+            return frozenset()
+        return frozenset(column.name for n, column in enumerate(self.delta.relation.columns) if n not in self.key)
+
 
 def corrected_output(
-    write: OpenedWrite, changes: Corrections, erased: Sequence[Wanted] = (), key: Sequence[str] = ()
+    write: OpenedWrite,
+    changes: Corrections,
+    erased: Sequence[Wanted] = (),
+    key: Sequence[str] = (),
+    changing: frozenset[int] = frozenset(),
 ) -> CorrectedOutput:
     """Evaluate a write over corrected inputs.
 
@@ -75,6 +85,7 @@ def corrected_output(
         changes: The corrections.
         erased: Keys whose rows have to go from the output itself.
         key: The declared key of the output.
+        changing: Ids of the inputs' columns whose cells change within a row.
 
     Raises:
         EvidenceError: Too many rows differ.
@@ -82,7 +93,7 @@ def corrected_output(
     """
     sides = _Sides(write, changes, erased)
     gone, come = sides.differing()
-    places = sides.key(key)
+    places = sides.key(key, changing)
     pairs, rest, fresh = _paired(gone, come.rows, places)
     uncertain = sides.uncertain()
     return CorrectedOutput(
@@ -225,13 +236,14 @@ class _Sides:
         full = in_schema(pa.table(columns, [str(n) for n in range(len(columns))]), self.output.columns)
         return _Arriving(full, python_rows(full))
 
-    def key(self, declared: Sequence[str]) -> tuple[int, ...]:
-        """The columns that pair rows: the declared key, else those that are not computed."""
+    def key(self, declared: Sequence[str], changing: frozenset[int]) -> tuple[int, ...]:
+        """The columns that pair rows: the declared key, else those that are not computed, here or in an input."""
         names = [column.name for column in self.output.columns]
         if declared and all(name in names for name in declared):
             return tuple(names.index(name) for name in declared)
-        made = computed(self._before)
-        return tuple(n for n in self._shown if self.columns[n].id not in made)
+        own, all_made = computed(self._before), carrying(self._before, changing)
+        kept = tuple(n for n in self._shown if self.columns[n].id not in all_made)
+        return kept or tuple(n for n in self._shown if self.columns[n].id not in own)
 
     # ---- certainty ----------------------------------------------------------------------------------------------
 

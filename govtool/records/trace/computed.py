@@ -15,6 +15,7 @@ from govtool.records.plan.nodes import (
     LateralJoin,
     Limit,
     Project,
+    Relation,
     Repartition,
     SetOperation,
     Sort,
@@ -111,6 +112,24 @@ _RULES: dict[type, Callable[[Any, Columns], Columns]] = {
     Repartition: _as_below,
 }
 """Operators that may have such columns, with those that their inputs have; all others have none."""
+
+
+def carrying(node: Node, columns: Columns) -> Columns:
+    """The ids of a plan's columns that are computed, or that carry cells of some columns of its relations.
+
+    Keys of groups, and columns of DISTINCT and of set operations, carry none: rows of another value are other rows.
+
+    Args:
+        node: The plan.
+        columns: Ids of columns of its relations.
+    """
+
+    def rule(each: Node, inputs: tuple[Columns, ...]) -> Columns:
+        if isinstance(each, Relation):
+            return columns & {column.id for column in each.columns}
+        return _columns(each, inputs)
+
+    return fold_nodes(node, rule)
 
 
 def guards(node: Node) -> bool:

@@ -96,7 +96,7 @@ class Sum(_OverLists):
     __slots__ = ()
 
 
-class Steered(Sum):
+class Decided(Sum):
     """``+`` over lists of rows that were chosen outside of the plan: with the gate open, a row may also be gone."""
 
     __slots__ = ()

@@ -22,7 +22,7 @@ from govtool.records.sql.dialect import EvaluationFailed
 from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.redaction import clean_failure
 from govtool.workflow.annotate.annotator import Annotator
-from govtool.workflow.annotate.circuit import NONE, Circuit, Gate, Inputs, LimitGuard, Sources, Steered, Sum
+from govtool.workflow.annotate.circuit import NONE, Circuit, Decided, Gate, Inputs, LimitGuard, Sources, Sum
 from govtool.workflow.annotate.early_filters import filters_first
 from govtool.workflow.annotate.operators import RULES
 from govtool.workflow.annotate.origins import Origins
@@ -36,7 +36,7 @@ from govtool.workflow.modules.circuit_leaves import (
     CircuitSource,
     OpaqueRelation,
 )
-from govtool.workflow.modules.run_graph import is_refusal, steered_reason, titled
+from govtool.workflow.modules.run_graph import decided_reason, is_refusal, titled
 from govtool.workflow.modules.run_tuples import RelationRows, RunFiles
 from govtool.workflow.modules.written_rows import matched, python_rows
 from govtool.workflow.semirings.tokens import Tokens
@@ -239,15 +239,15 @@ class _Builder:
         values = python_rows(table.read(*rows.columns), present)
         matched(values, list(root.columns), self.files.rows(relation))  # refuses what the plan does not give again
         if invocation.ran_jobs:
-            rows, table = annotator.keep(self._steered(annotator, rows, table, invocation))
-            self.coarse[relation.path] = steered_reason(invocation)
+            rows, table = annotator.keep(self._decided(annotator, rows, table, invocation))
+            self.coarse[relation.path] = decided_reason(invocation)
         self.relations[relation.path] = AnnotatedRelation(relation, rows, table, tuple(root.columns))
 
-    def _steered(self, a: Annotator, rows: Rows, table: KeptTable, invocation: ModuleInvocation) -> Rows:
+    def _decided(self, a: Annotator, rows: Rows, table: KeptTable, invocation: ModuleInvocation) -> Rows:
         """Rows of a function that jobs told of what it read: with a change of that, they may be others."""
         _, gate = self._read_gate(invocation)
         (annotation,) = table.ids(rows.annotation)
-        start = a.add(Steered(Inputs(np.arange(len(annotation) + 1), annotation), gate))
+        start = a.add(Decided(Inputs(np.arange(len(annotation) + 1), annotation), gate))
         return replace(a.annotated(rows, table, start), gate=a.either(rows.gate, gate))
 
     def _opaque(self, relation: BoundaryRelation, invocation: ModuleInvocation, reason: str) -> None:

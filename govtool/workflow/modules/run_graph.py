@@ -238,7 +238,7 @@ class _Invocation:
         for executor in self.run.files.executors(written.plan) if written is not None else ():
             assert written is not None
             try:
-                return self._steered(self._annotated(relation, written, executor))
+                return self._decided(self._annotated(relation, written, executor))
             except Exception as error:
                 if not is_refusal(error):
                     raise
@@ -252,12 +252,12 @@ class _Invocation:
         count = len(self.run.files.rows(relation).values)
         return RelationTuples(relation, np.repeat(box, count), coming=int(box[0]))
 
-    def _steered(self, made: RelationTuples) -> RelationTuples:
+    def _decided(self, made: RelationTuples) -> RelationTuples:
         """Tuples of a function that jobs told of what it read: they are there, or not, by that too."""
         if not self.invocation.ran_jobs:
             return made
         graph = self.run.graph
-        self.run.coarse[self._title(made.relation)] = steered_reason(self.invocation)
+        self.run.coarse[self._title(made.relation)] = decided_reason(self.invocation)
         box = self._box()
         nodes = graph.nodes("op", terms.TIMES, len(made.nodes), **self.own)
         there = made.nodes >= 0
@@ -391,7 +391,7 @@ class _WritePlan:
         return cls(plan, root, normalized(titled(root, ids.named), ids), ids, first)
 
 
-def steered_reason(invocation: ModuleInvocation) -> str:
+def decided_reason(invocation: ModuleInvocation) -> str:
     """Why rows depend on all that an invocation read although their plan says more."""
     return f"jobs ran while {invocation.module} was called, and may have decided what it made"
 

@@ -19,6 +19,7 @@ from govtool.workflow.annotate.circuit import (
     NONE,
     ONE,
     Box,
+    Decided,
     Delta,
     Gate,
     Guard,
@@ -26,7 +27,6 @@ from govtool.workflow.annotate.circuit import (
     Monus,
     Product,
     Sources,
-    Steered,
     Sum,
     Terms,
     ValueFunction,
@@ -119,7 +119,7 @@ def _sum(state: Survival, start: int, block: Sum) -> None:
         state.high[own] = MANY
 
 
-def _steered(state: Survival, start: int, block: Steered) -> None:
+def _decided(state: Survival, start: int, block: Decided) -> None:
     _sum(state, start, block)
     if state.is_open(block.gate):
         state.low[start : start + block.count] = 0
@@ -270,6 +270,6 @@ def _gate(state: Survival, start: int, block: Gate) -> None:
 
 
 _RULES: dict[type, Callable[[Survival, int, Any], None]] = {
-    Sources: _sources, Sum: _sum, Steered: _steered, Delta: _delta, Product: _product, Monus: _monus, Guard: _guard,
+    Sources: _sources, Sum: _sum, Decided: _decided, Delta: _delta, Product: _product, Monus: _monus, Guard: _guard,
     ValueFunction: _function, Box: _box, LimitGuard: _limit_guard, Gate: _gate,
 }  # fmt: skip

@@ -189,7 +189,8 @@ def test_updates_and_deletes_behind_namespaces() -> None:
     assert lines_of(found) == [
         "dbo.t.* <- dbo.t.doc filter",
         'tempdb.dbo."##procs".* <- temp.relop read',
-        'tempdb.dbo."##procs".name <- temp.relop.h conditional, temp.relop.plan_xml transformation, '
+        'tempdb.dbo."##procs".name <- temp.relop.h conditional, temp.relop.plan_xml conditional, '
+        "temp.relop.plan_xml transformation, "
         'tempdb.dbo."##procs".h conditional',
     ]
     assert not _codes(found)
@@ -691,7 +692,7 @@ def test_columns_of_json_that_are_called_like_a_hint() -> None:
     assert _lines(
         "INSERT INTO t (a) SELECT j.snapshot FROM s CROSS APPLY OPENJSON(s.d) WITH (snapshot int '$.a', b int) AS j "
         "OPTION (USE HINT('x'))"
-    ) == ["t.* <- s read", "t.a <- s.d transformation"]
+    ) == ["t.* <- s read, s.d filter", "t.a <- s.d transformation"]
 
 
 # -- dynamic SQL in variables -----------------------------------------------------------------------------------------

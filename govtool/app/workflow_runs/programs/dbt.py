@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.workflow_runs.programs.dbt_incremental import IncrementalModel, NotCovered, incremental_model
 from govtool.app.workflow_runs.programs.sql import ProgramStatement, SqlProgram
 from govtool.errors import UsageError
 from govtool.given_files import absolute
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
 
 _MATERIALIZED = ("table", "view", "incremental")
-_STRATEGIES = (None, "append", "merge", "delete+insert")
-NEW = "__govtool_new"
-"""The name of an incremental model's new rows, in the query that adds them."""
 
 
 def is_project(place: Path) -> bool:
@@ -55,7 +54,8 @@ def dbt_program(
 
     project = read_project(place, dialect)
     target = place if (place / "manifest.json").is_file() else place / "target"
-    return _Project(project, _configs(target / "manifest.json"), project_folder(place), state, given).program()
+    settings = _settings(target / "manifest.json")
+    return _Project(project, settings, project_folder(place), state, given).program()
 
 
 def incremental_state(file: Path) -> dict[str, tuple[str, ...]]:
@@ -73,23 +73,35 @@ def incremental_state(file: Path) -> dict[str, tuple[str, ...]]:
     return {name: tuple(pq.read_schema(path).names) for name, path in found.items()}
 
 
-def _configs(manifest: Path) -> Mapping[str, Mapping[str, Any]]:
-    nodes = json.loads(manifest.read_bytes()).get("nodes", {})
-    found = {name: each.get("config") for name, each in nodes.items() if isinstance(each, dict)}
-    return {name: config for name, config in found.items() if isinstance(config, dict)}
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """dbt's adapter, and the settings of each node."""
+
+    adapter: str
+    configs: Mapping[str, Mapping[str, Any]]
+
+
+def _settings(manifest: Path) -> _Settings:
+    body = json.loads(manifest.read_bytes())
+    found = {name: each.get("config") for name, each in body.get("nodes", {}).items() if isinstance(each, dict)}
+    metadata = body.get("metadata")
+    adapter = metadata.get("adapter_type") if isinstance(metadata, dict) else None
+    configs = {name: config for name, config in found.items() if isinstance(config, dict)}
+    return _Settings(adapter if isinstance(adapter, str) else "", configs)
 
 
 class _Project:
     def __init__(
         self,
         project: DbtArtifacts,
-        configs: Mapping[str, Mapping[str, Any]],
+        settings: _Settings,
         root: Path,
         state: Mapping[str, tuple[str, ...]],
         given: Iterable[str],
     ) -> None:
         self._project = project
-        self._configs = configs
+        self._adapter = settings.adapter
+        self._configs = settings.configs
         self._root = root
         self._state = state
         self._given = {name.lower() for name in given}
@@ -108,7 +120,7 @@ class _Project:
             seeds,
             {_plain(each): self._short[each.id] for each in self._project.nodes.values() if each.id in self._short},
             tuple(self._short[each.id] for each in run if each.materialized == "incremental"),
-            tuple(f"{each.id} is not run: {self._why(each)}" for each in others),
+            (*(f"{each.id} is not run: {self._why(each)}" for each in others), *self._hooks(run)),
         )
 
     def _seeds(self) -> Iterator[DbtNode]:
@@ -139,6 +151,12 @@ class _Project:
         is_kind = node.kind == "model" and node.language == "sql" and node.materialized in _MATERIALIZED
         return is_kind and self._short[node.id] not in self._given
 
+    def _hooks(self, nodes: Iterable[DbtNode]) -> Iterator[str]:
+        for each in nodes:
+            config = self._configs.get(each.id, {})
+            if named := [name for name in ("pre-hook", "post-hook") if config.get(name)]:
+                yield f"{each.id}: its {' and '.join(named)} is not run"
+
     def _why(self, node: DbtNode) -> str:
         name = self._short[node.id]
         return "its rows are given" if name in self._given else f"it is an input, {name}.csv or {name}.parquet"
@@ -158,8 +176,8 @@ class _Project:
         if not node.sql:
             raise self._refused(node, "it is not compiled", "dbt compile")
         name, text = self._short[node.id], node.sql.rstrip().removesuffix(";")
-        if node.materialized == "incremental" and name in self._state:
-            return ProgramStatement("table", name, self._added(node, text), (), node.file, replaces=True)
+        if self._is_continued(node):
+            return self._continued(node, text)
         if _plain(node) in _tables(text, self._project.dialect):
             raise self._refused(
                 node, "it reads itself, and there is no earlier run of it", "dbt compile --full-refresh for the first"
@@ -168,24 +186,27 @@ class _Project:
             "view" if node.materialized == "view" else "table", name, text, (), node.file, replaces=True
         )
 
-    def _added(self, node: DbtNode, text: str) -> str:
-        """The query of an incremental model's new content: what it was, and the new rows."""
+    def _is_continued(self, node: DbtNode) -> bool:
+        """Whether a model adds to what the last run left: ``full_refresh: true`` makes it anew each time."""
+        is_anew = self._configs.get(node.id, {}).get("full_refresh") is True
+        return node.materialized == "incremental" and self._short[node.id] in self._state and not is_anew
+
+    def _continued(self, node: DbtNode, text: str) -> ProgramStatement:
+        """The statement of an incremental model that has rows: what it was, and the new rows."""
         from sqlglot import exp
 
-        config = self._configs.get(node.id, {})
-        if config.get("incremental_strategy") not in _STRATEGIES:
-            raise self._refused(node, f"the strategy {config['incremental_strategy']}", "append, merge, delete+insert")
-        keys = config.get("unique_key")
-        keys = keys if isinstance(keys, (str, list)) and keys else []
-        names = [keys] if isinstance(keys, str) else [key for key in keys if isinstance(key, str)]
-        old = self._short[node.id]
-        # dbt's default: columns that the table does not have are left out.
-        columns = ", ".join(exp.column(name, quoted=True).sql(self._project.dialect) for name in self._state[old])
-        kept = f"SELECT {columns} FROM {old}"
-        if names:
-            same = " AND ".join(f"{NEW}.{key} = {old}.{key}" for key in names)
-            kept += f" WHERE NOT EXISTS (SELECT 1 FROM {NEW} WHERE {same})"
-        return f"WITH {NEW} AS (\n{text}\n)\n{kept} UNION ALL SELECT {columns} FROM {NEW}"
+        name, model = self._short[node.id], self._model(node)
+        names = self._state[name]
+        columns = ", ".join(exp.column(each, quoted=True).sql(self._project.dialect) for each in names)
+        query = model.query(name, text, columns)
+        new_rows = text if model.is_fixed else ""
+        return ProgramStatement("table", name, query, (), node.file, replaces=True, new_rows=new_rows)
+
+    def _model(self, node: DbtNode) -> IncrementalModel:
+        try:
+            return incremental_model(self._configs.get(node.id, {}), self._adapter, self._project.dialect)
+        except NotCovered as error:
+            raise self._refused(node, str(error), error.hint) from error
 
     def _refused(self, node: DbtNode, why: str, hint: str) -> UsageError:
         return UsageError(f"{node.id} cannot be run: {why}", code="usage.dbt-model", location=node.file, hint=hint)

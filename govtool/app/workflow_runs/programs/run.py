@@ -230,11 +230,20 @@ class _Warehouse:
             return
         if exists and not statement.replaces:
             raise self._wrong(statement, f"the relation {name} is there already")
+        if statement.new_rows:
+            self._check_columns(statement)
         plan = self._plan(statement)
         self._views.pop(name, None)
         if statement.kind == "view":
             self._views[name] = _View(statement, tuple(relations(plan.root)))
         self._write(statement, plan, ())
+
+    def _check_columns(self, statement: ProgramStatement) -> None:
+        """Refuse rows that are added with other columns than their table has."""
+        made = outputs(self._plan(replace(statement, query=statement.new_rows)).root)
+        new, old = ([each.name for each in columns] for columns in (made, self._tables[statement.target].columns))
+        if sorted(map(str.lower, new)) != sorted(map(str.lower, old)):
+            raise self._wrong(statement, f"new rows have the columns ({', '.join(new)}), the table ({', '.join(old)})")
 
     def _insert(self, statement: ProgramStatement) -> None:
         name = self.program.names.get(statement.target, statement.target)

@@ -27,6 +27,7 @@ class ProgramStatement:
         location: ``file:line:column``.
         replaces: CREATE OR REPLACE.
         is_optional: IF NOT EXISTS, IF EXISTS.
+        new_rows: Of an incremental model that must keep its columns, the query of the rows that are added.
     """
 
     kind: StatementKind
@@ -36,6 +37,7 @@ class ProgramStatement:
     location: str = ""
     replaces: bool = False
     is_optional: bool = False
+    new_rows: str = ""
 
 
 @dataclass(frozen=True, slots=True)
