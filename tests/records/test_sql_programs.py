@@ -404,6 +404,41 @@ def test_kinds_of_nodes_that_are_no_texts_are_left_out(folder):
     assert govtool.run_workflow("shop/target", "in").run.invocations
 
 
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_killed_run_leaves_the_state_of_the_last_committed_one(folder, monkeypatch, is_committed):
+    """Killed behind the commit, the run is in the store, and its state counts; before it, neither."""
+    from govtool.app.workflow_runs.programs import run as runs
+
+    place, commit = shop(folder), runs._commit
+
+    def killed(*arguments):
+        if is_committed:
+            commit(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "_commit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            govtool.run_workflow(place, "in")
+    assert list(folder.rglob("tables.next.json"))
+    store = Store.open(str(folder / ".govtool"))
+    assert (store.head("main") is not None) == is_committed
+    place = shop(folder, log='SELECT "user", spent FROM "dwh"."main"."views" WHERE page = 2')
+    last = govtool.run_workflow(place, "in").run
+    before = [("ann", 10), ("bob", 30)] if is_committed else []
+    assert rows(last, "log") == sorted([*before, ("ann", 20), ("cid", 5)])
+    assert not list(folder.rglob("tables.next.json"))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"source": "s", "tables": {}}'])
+def test_a_state_that_cannot_be_read_is_refused(folder, text):
+    govtool.run_workflow(shop(folder), "in")
+    (tables,) = folder.rglob("tables.json")
+    tables.with_name("tables.next.json").write_text(text)
+    with pytest.raises(UsageError, match="does not say what the last run left"):
+        govtool.run_workflow(shop(folder), "in")
+
+
 @pytest.mark.parametrize(
     ("config", "wanted"),
     [

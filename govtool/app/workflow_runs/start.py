@@ -130,7 +130,7 @@ def _run_sql(request: RunRequest, place: Path) -> RunOutcome:
     store, inputs = open_store(request.store), request.inputs
     if inputs is not None:
         InputFolder(inputs).check()
-    program, state = open_program(place, request.state, request.dialect, inputs)
+    program, state = open_program(place, store, request.state, request.dialect, inputs)
     branch = existing_branch(store, request.branch)
     try:
         done = run_sql(program, inputs, state, store, branch)

@@ -64,6 +64,18 @@ class StateFolder:
                 (``usage.state``), or it cannot be written.
             IntegrityError: The pointer cannot be read.
         """
+        with self.locked():
+            pointer = self.current()
+            self._sweep(pointer.execution)
+            yield pointer
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the folder.
+
+        Raises:
+            UsageError: Another run goes on in it (``usage.state-locked``), or it cannot be written.
+        """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
@@ -73,9 +85,7 @@ class StateFolder:
             ) from error
         try:
             _lock(lock, self.root)
-            pointer = self.current()
-            self._sweep(pointer.execution)
-            yield pointer
+            yield
         finally:
             os.close(lock)
 

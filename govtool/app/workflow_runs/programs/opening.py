@@ -10,6 +10,7 @@ from govtool.errors import UsageError
 
 if TYPE_CHECKING:
     from govtool.app.workflow_runs.programs.sql import SqlProgram
+    from govtool.store import Store
 
 
 def is_sql_program(text: str) -> bool:
@@ -21,12 +22,13 @@ def is_sql_program(text: str) -> bool:
 
 
 def open_program(
-    place: Path, state: Path | None = None, dialect: str = "", inputs: Path | None = None
+    place: Path, store: Store, state: Path | None = None, dialect: str = "", inputs: Path | None = None
 ) -> tuple[SqlProgram, Path]:
     """A program, and the folder of its runs.
 
     Args:
         place: A ``.sql`` file, a dbt project or its ``target`` folder.
+        store: Where its runs are.
         state: The folder of its runs; None: ``NAME.state`` in the working folder.
         dialect: What it is written in; empty: Spark SQL, or what the dbt project's adapter speaks.
         inputs: The folder of its inputs: models of which it has a file are not run.
@@ -37,12 +39,13 @@ def open_program(
     from govtool.app.ingest.sql_options import check_dialect
     from govtool.app.why.data_folder import relation_files
     from govtool.app.workflow_runs.programs.dbt import dbt_program, incremental_state, project_folder
-    from govtool.app.workflow_runs.programs.run import TABLES
+    from govtool.app.workflow_runs.programs.run import TABLES, settle_state
     from govtool.app.workflow_runs.programs.sql import SqlProgram, read_script
 
     dialect = check_dialect(dialect) if dialect else ""
     if place.suffix.lower() != ".sql":
         folder = state or Path(f"{project_folder(place).name}.state")
+        settle_state(store, folder)
         given = () if inputs is None else relation_files(inputs)
         return dbt_program(place, incremental_state(folder / TABLES), dialect, given), folder
     try:

@@ -6,6 +6,7 @@ and a Parquet file in the folder of the run. Nothing is written over, so that al
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import secrets
@@ -21,7 +22,7 @@ from govtool.app.workflow_runs.programs.sql import ProgramStatement, SqlProgram,
 from govtool.app.workflow_runs.state import StateFolder, write_atomically
 from govtool.clock import iso, now
 from govtool.config import load_config
-from govtool.errors import EngineError, UsageError
+from govtool.errors import EngineError, StoreError, UsageError
 from govtool.model.run import Run
 from govtool.records.capture import RecordedWrite
 from govtool.records.execute.inputs import relations
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 TABLES = "tables.json"
 """The file of a state folder that names what the next run starts from."""
+NEXT_TABLES = "tables.next.json"
+"""What ``TABLES`` is to be once the store has the run: a run may be killed behind its commit."""
 _INPUTS = "inputs"
 """The folder of a run with its inputs."""
 _NAME = re.compile(r"\w[\w.$-]{0,200}")
@@ -88,13 +91,20 @@ def run_sql(program: SqlProgram, inputs: Path | None, state: Path, store: Store,
             warehouse.open_state(root / TABLES)
             for statement in program.statements:
                 warehouse.execute(statement)
-            _commit(store, program, warehouse, branch)
+            if program.state:
+                kept.advance(pointer)  # names the program that this state is of: another one is refused
+                warehouse.keep_state(root / NEXT_TABLES, branch)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        if program.state:
-            kept.advance(pointer)  # names the program that this state is of: another one is refused
-            warehouse.keep_state(root / TABLES)
+        try:
+            _commit(store, program, warehouse, branch)
+        except BaseException:
+            with contextlib.suppress(StoreError):  # a store that does not answer may have the run
+                if not _is_committed(store, branch, warehouse.source):
+                    shutil.rmtree(folder, ignore_errors=True)
+            raise
+        _settle(store, root)
     return SqlOutcome(run, folder, program.notes)
 
 
@@ -161,12 +171,17 @@ class _Warehouse:
                     raise UsageError(f"the state of {name} is gone", code="usage.state", location=str(path))
                 self._tables[name] = replace(parquet_relation(name, path), dataset=str(path.parent))
 
-    def keep_state(self, file: Path) -> None:
-        """Note the relations that the next run starts from."""
+    @property
+    def source(self) -> str:
+        """The source of the run in the store: one of its own, so that no run takes the place of another."""
+        return f"{SQL_SOURCE}{self.program.name}:{self.run}"
+
+    def keep_state(self, file: Path, branch: str) -> None:
+        """Note the relations that the next run starts from, if this one comes into the store."""
         kept = {name: self._tables[name] for name in self.program.state if name in self._tables}
         paths = {name: str(facts.local_file(leaf.files[-1])) for name, leaf in kept.items()}
         if paths:
-            write_atomically(file, json.dumps(paths))
+            write_atomically(file, json.dumps({"source": self.source, "branch": branch, "tables": paths}))
 
     def _visible(self, query: str) -> dict[str, Relation]:
         """Relations that a query may name; the views among them are up to date."""
@@ -385,14 +400,60 @@ def _file(number: int, path: Path) -> File:
     return File(number, path.as_uri(), found.st_size, found.st_mtime_ns // 1_000_000)
 
 
+def settle_state(store: Store, root: Path) -> None:
+    """Take over the state of a run that was killed behind its commit; before a program is read that asks for it.
+
+    Raises:
+        UsageError: It cannot be read (``usage.state``), or another run goes on (``usage.state-locked``).
+        StoreError: The store cannot be read.
+    """
+    if (root / NEXT_TABLES).exists():
+        with StateFolder(root, "").locked():
+            _settle(store, root)
+
+
+def _settle(store: Store, root: Path) -> None:
+    """Have the state of the last run count if the store has that run, which may have been killed behind its commit.
+
+    Raises:
+        UsageError: It cannot be read (``usage.state``).
+        StoreError: The store cannot be read.
+    """
+    file = root / NEXT_TABLES
+    if not file.exists():
+        return
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+        branch, source, tables = str(body["branch"]), str(body["source"]), dict(body["tables"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            "it does not say what the last run left",
+            code="usage.state",
+            location=str(file),
+            hint="remove it to go on from the run before",
+        ) from error
+    if _is_committed(store, branch, source):
+        write_atomically(root / TABLES, json.dumps(tables))
+    file.unlink()
+
+
+def _is_committed(store: Store, branch: str, source: str) -> bool:
+    """Whether a branch has a source.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    head = store.head(branch)
+    return head is not None and any(ref.source == source for ref in store.fragments(head))
+
+
 def _commit(store: Store, program: SqlProgram, warehouse: _Warehouse, branch: str) -> CommitResult:
-    """Commit a run as a source of its own, so that no run takes the place of another."""
     from govtool.app.project.user import user_name
     from govtool.app.records.tables import RecordTables
     from govtool.model.run import RUNS, encode_runs
     from govtool.store import Changes, Fragment
 
-    source = f"{SQL_SOURCE}{program.name}:{warehouse.run}"
+    source = warehouse.source
     runs = Fragment(source, RUNS, encode_runs(warehouse.runs), len(warehouse.runs))
     return store.commit(
         Changes((source,), (runs, *RecordTables.of(warehouse.writes).fragments(source))),
