@@ -25,7 +25,7 @@ tests:
     expect: [{rule: PII001, column: mart.a.x}]
 """
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(not shutil.which("git") or not (ROOT / ".git").exists(), reason="needs git and a clone"),
 ]
 

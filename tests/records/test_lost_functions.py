@@ -116,6 +116,7 @@ def test_a_plan_without_functions_looks_at_no_file(monkeypatch):
     assert without_lost_functions(ROWS) is ROWS
 
 
+@pytest.mark.long
 def test_a_function_of_a_subquery_is_lost_too():
     found = without_lost_functions(Project(ROWS, (Named(ScalarSubquery(plan("0" * 64), LONG), 3, "s"),)))
     terms = [term for node in walk_nodes(found) for term in walk(node)]

@@ -117,6 +117,7 @@ def test_a_generated_warehouse_in_many_partitions(session, tmp_path, monkeypatch
     assert written(store, session, tmp_path / "index") == local(store)
 
 
+@pytest.mark.long
 def test_a_build_that_fails_leaves_nothing(spark, hard, tmp_path, monkeypatch):
     commit = hard.head()
 

@@ -90,7 +90,7 @@ for address in ("sc://localhost:15002", "sc://127.0.0.1:15002", "sc://127.0.0.1:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_catalog_is_read_over_connect(tmp_path):
     import os
     from pathlib import Path

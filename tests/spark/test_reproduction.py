@@ -151,7 +151,7 @@ Two changes share a run where no output depends on both.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
-    [name if name in ("operator, zone", "driver") else pytest.param(name, marks=pytest.mark.long) for name in CAUSES],
+    [name if name == "operator, zone" else pytest.param(name, marks=pytest.mark.long) for name in CAUSES],
 )
 def test_the_first_cause_is_what_was_changed(fresh, base, change):
     act, causes = CAUSES[change]

@@ -20,7 +20,6 @@ from govtool.capture.spark.dependencies import (
 )
 from govtool.capture.spark.expression_walk import Environment, ExpressionWalk, Relation, environment, influences
 from govtool.capture.spark.identity import output_paths
-from govtool.functions.facts import SINGLE
 from govtool.model import ROWS, ColumnRef, EdgeKind
 
 _IDENTITY, _TRANSFORMATION, _AGGREGATION = EdgeKind.IDENTITY, EdgeKind.TRANSFORMATION, EdgeKind.AGGREGATION
@@ -274,10 +273,6 @@ class PlanWalk(ExpressionWalk):
             made = [self.value(cell, env, child) for cell in cells]
             return [*made, *[ColumnValue()] * (width - len(made))]
         whole = [self.value(argument, env, child) for argument in node.arguments]
-        if name not in SINGLE:  # how many rows there are depends on the values, as with a filter
-            for argument, value in zip(node.arguments, whole, strict=True):
-                if not (isinstance(argument, p.Elements) and argument.kind is _TRANSFORMATION):  # it lists its elements
-                    child.refer(value.deps, EdgeKind.FILTER)
         deps = bounded(compose(dep, _TRANSFORMATION, (name,)) for value in whole for dep in value.deps)
         element = whole[0].element if len(whole) == 1 else None
         positions = [ColumnValue()] if name == "posexplode" else []

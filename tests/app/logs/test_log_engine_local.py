@@ -156,7 +156,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_again_and_again_it_arrives_at_the_same_graph(logs, tmp_path):
     expected = ingested(logs, workers=1)
     Store.init(str(tmp_path / "store"))
