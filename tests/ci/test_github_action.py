@@ -221,6 +221,7 @@ def test_a_comment_that_is_there_is_changed(runner, monkeypatch):
     assert not any("--method POST" in c for c in runner.calls())
 
 
+@pytest.mark.long
 def test_a_store_gets_a_branch_for_the_pull_request_and_again_at_the_next_push(runner):
     store = str(runner.folder / "graph")
     for command in (["init"], ["ingest", "sql", "etl", "--dialect", "postgres", "--source", "warehouse"]):

@@ -295,7 +295,14 @@ def _place(folder, spark_home, name):
     return spark_home / "warehouse" / name if name.startswith("eager_") else folder / name
 
 
-@pytest.mark.parametrize("name", [*PARTED, *(name for name in TABLES if name != "eager_plain")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long) if name in ("parted", "eager_parts", "eager_buckets") else name
+        for name in (*PARTED, *TABLES)
+        if name != "eager_plain"
+    ],
+)
 def test_rows_of_partitions_and_buckets_have_their_places(job, trace, spark_home, name):
     folder, captured = job
     (run,) = (one for one in captured.records.runs.values() if one.output.endswith((f"/{name}", f".{name}")))

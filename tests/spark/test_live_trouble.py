@@ -232,7 +232,7 @@ def test_a_job_does_not_notice_what_happens_to_its_records(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spark_submit_is_recorded(tmp_path):
     settings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     govtool(tmp_path, "init")

@@ -47,6 +47,7 @@ def test_spark_makes_the_same_graph(spark, tmp_path, monkeypatch):
     assert spark.conf.get("spark.sql.adaptive.enabled") == before
 
 
+@pytest.mark.long
 def test_what_is_done_is_not_done_again(spark, tmp_path, monkeypatch):
     monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
     logs = write_logs(tmp_path / "logs", sessions=4)

@@ -269,6 +269,7 @@ def test_what_cannot_be_written_is_said(session, store, uri, table, words):
     assert store.head() == head
 
 
+@pytest.mark.long
 def test_on_s3(session, monkeypatch, tmp_path):
     """Workers find the credentials of the session's environment; no jar is involved."""
     from bench import servers

@@ -8,7 +8,7 @@ import pytest
 import rdd_differential
 
 FIRST = int(os.environ.get("RDD_SEED", "2"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("RDD_PROGRAMS", "4")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("RDD_PROGRAMS", "3")))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -19,6 +19,7 @@ ERROR 2 network of node-7
 _BLOCK = re.compile(r"^```py\n(.*?)^```\n\n((?:    [^\n]*\n|\n)*)", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.long
 def test_the_page(spark, tmp_path):
     (tmp_path / "log.txt").write_text(LOG)
     page = PAGE.read_text()
