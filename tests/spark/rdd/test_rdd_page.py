@@ -8,6 +8,8 @@ import re
 import textwrap
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[3] / "docs" / "rdd.md"
 LOG = """\
 INFO 0 start
