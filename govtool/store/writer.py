@@ -266,7 +266,7 @@ class Writer:
             losses += 1
             empty = empty + 1 if winner is None else 0
             if winner is None:  # S3 may refuse two writers who meet, and then the slot is still free.
-                self._require_taken(base.seq + 1 if base is not None else 1, empty)
+                self._require_taken(_seq_after(base), empty)
                 continue
             passed = self._passed(base, winner, look_ahead=losses % _LOOK_AHEAD == 0)
             base, lag = passed[-1], None
@@ -391,6 +391,11 @@ class Writer:
                 " was committed",
             )
         return newest  # a clock that was ahead stops nobody
+
+
+def _seq_after(base: Commit | None) -> int:
+    """The number of the commit after one; 1 for the first of a branch."""
+    return 1 if base is None else base.seq + 1
 
 
 def _check(changes: Changes, message: str, author: str, batch: str, summary: Mapping[str, JsonValue]) -> None:

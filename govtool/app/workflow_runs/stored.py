@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -136,18 +136,9 @@ def find_workflow_run(store: Reader, commit: Commit, text: str) -> WorkflowRun:
     number = int(back) if back.isdecimal() else 0
     if is_counted and number < len(own):
         return own[number]
-    begun = [run.id for run in runs if text and run.id.startswith(text)]
-    lost = [each for each in damaged if text and each.id.startswith(text)]
-    if len(begun) + len(lost) > 1:
-        raise AmbiguousNameError(
-            f"{text!r} may be {len(begun) + len(lost)} runs",
-            code="usage.ambiguous-run",
-            nearest=(*begun, *(each.id for each in lost))[:_CANDIDATES],
-        )
-    if lost:
-        raise lost[0].error()
-    if begun:
-        return next(run for run in runs if run.id == begun[0])
+    found = _begun_with(text, runs, damaged) if text else None
+    if found is not None:
+        return found
     known = list(dict.fromkeys(names_of(runs, damaged)))
     raise UnknownNameError(
         f"no run of a workflow is called {text!r}",
@@ -155,3 +146,23 @@ def find_workflow_run(store: Reader, commit: Commit, text: str) -> WorkflowRun:
         nearest=tuple(difflib.get_close_matches(text, known, 3, 0.3)),
         hint="govtool workflow list",
     )
+
+
+def _begun_with(text: str, runs: Sequence[WorkflowRun], damaged: Sequence[DamagedRun]) -> WorkflowRun | None:
+    """The run whose id begins so; None if there is none.
+
+    Raises:
+        AmbiguousNameError: Several ids begin so.
+        IntegrityError: Its record cannot be read.
+    """
+    begun = [run for run in runs if run.id.startswith(text)]
+    lost = [each for each in damaged if each.id.startswith(text)]
+    if len(begun) + len(lost) > 1:
+        raise AmbiguousNameError(
+            f"{text!r} may be {len(begun) + len(lost)} runs",
+            code="usage.ambiguous-run",
+            nearest=tuple(each.id for each in (*begun, *lost))[:_CANDIDATES],
+        )
+    if lost:
+        raise lost[0].error()
+    return begun[0] if begun else None
