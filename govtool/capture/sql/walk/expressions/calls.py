@@ -66,10 +66,7 @@ def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit
     if inline(walk, name, node, kind, chain, at.scope, at.env, at.out):
         return
     _returned_value(walk, name, kind, chain, at)
-    if node.expressions and name not in walk.inlining and walk.lookup.targets_of(name):
-        items = [item for item in node.expressions if isinstance(item, nodes.Expr)]
-        deps = [dep for item in items for dep in collect(walk, item, at.scope, at.env, TRANSFORMATION, 0)]
-        walk.hand_over(name, [*deps, *walk.rows], node)
+    _hand_over(walk, name, node, at)
     named = _named_value(walk, name, node, at)
     if named is not None:
         at.out.extend([compose(dep, kind, chain, walk.interner) for dep in named])
@@ -93,6 +90,15 @@ def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit
         refer_values(walk, node.expressions, found, node)
         return
     at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, nodes.Expr))
+
+
+def _hand_over(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> None:
+    """Note that a function that writes has its arguments: they may be in all that it writes."""
+    if not node.expressions or name in walk.inlining or not walk.lookup.targets_of(name):
+        return
+    items = [item for item in node.expressions if isinstance(item, nodes.Expr)]
+    deps = [dep for item in items for dep in collect(walk, item, at.scope, at.env, TRANSFORMATION, 0)]
+    walk.hand_over(name, [*deps, *walk.rows], node)
 
 
 def _named_value(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> Deps | None:

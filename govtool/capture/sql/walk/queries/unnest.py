@@ -40,9 +40,7 @@ def add_unnest(
         outer: The LATERAL around it, whose alias it has.
     """
     item = outer or node
-    alias, columns = walk.alias(item)
-    if outer is not None and not columns:
-        columns = walk.alias(node)[1]
+    alias, columns = _names(walk, node, outer)
     arrays = node.expressions
     if len(arrays) == 1 and len(columns) <= 1:
         shape = walk.without_effects(lambda: shape_of(walk, arrays[0], scope, env))
@@ -63,6 +61,12 @@ def add_unnest(
     place(walk, source, item, scope, env)
     if arrays and not _holds_scalars(arrays[0]):
         _open_elements(walk, source, elements[0])
+
+
+def _names(walk: Walk, node: exp.Unnest, outer: exp.Expr | None) -> tuple[str, list[str]]:
+    """The alias of an UNNEST, and the names of its columns."""
+    alias, columns = walk.alias(outer or node)
+    return alias, walk.alias(node)[1] if outer is not None and not columns else columns
 
 
 def _unnested(walk: Walk, elements: list[Deps], columns: list[str]) -> QueryOutput:
