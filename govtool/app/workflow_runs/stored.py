@@ -161,7 +161,7 @@ def _begun_with(text: str, runs: Sequence[WorkflowRun], damaged: Sequence[Damage
         raise AmbiguousNameError(
             f"{text!r} may be {len(begun) + len(lost)} runs",
             code="usage.ambiguous-run",
-            nearest=tuple(each.id for each in (*begun, *lost))[:_CANDIDATES],
+            nearest=(*(run.id for run in begun), *(each.id for each in lost))[:_CANDIDATES],
         )
     if lost:
         raise lost[0].error()
