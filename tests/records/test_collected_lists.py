@@ -75,6 +75,7 @@ def grades(answer):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_condition_on_the_order_of_a_list_selects_among_the_written_rows(spark, house, capsys):
     rows = run(house, "SELECT user, collect_list(spent) AS l FROM views GROUP BY user", reversed_lists)
     assert {"user": "ann", "l": [20, 10]} in rows

@@ -90,6 +90,7 @@ def local(store: Store) -> bytes:
     return bytes(memoryview(index.buffer))
 
 
+@pytest.mark.long
 def test_the_index_is_that_of_the_local_build_and_can_be_published(spark, hard, tmp_path):
     commit = hard.head()
     index_on_spark(hard, commit, None)

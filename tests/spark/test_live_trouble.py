@@ -263,6 +263,7 @@ print(first.commit.seq, second.commit.seq, second.counts["applications"], captur
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_notebook_attaches_and_commits_as_often_as_it_likes(tmp_path):
     govtool(tmp_path, "init")
     settings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}

@@ -76,6 +76,7 @@ def test_what_is_done_is_not_done_again(spark, tmp_path, monkeypatch):
     assert list((tmp_path / "cache" / "ingest").iterdir()) == []
 
 
+@pytest.mark.long
 def test_statements_never_reach_the_driver(spark, tmp_path, monkeypatch):
     monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
     assert spark.sparkContext.getConf().get("spark.driver.maxResultSize") == "64m"

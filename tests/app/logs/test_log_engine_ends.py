@@ -91,6 +91,7 @@ def graph(store: Path) -> list[tuple]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_an_interrupt_leaves_nothing_behind_and_the_next_run_goes_on(ingest, tmp_path):
     Store.init(str(tmp_path / "other"))
     assert ingest("nothing", 0, store="other")[0] == 0

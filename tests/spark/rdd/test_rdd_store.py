@@ -175,6 +175,7 @@ def test_a_line_is_followed_to_the_results(command, store):
     assert (code, "usage.path" in text) == (2, True)
 
 
+@pytest.mark.long
 def test_through_two_programs_of_one_job(command, store):
     code, found = command("trace", "back", "frequent", "--where", "value like 'disk%'", "--all-runs")
     (hop,) = found["hops"]

@@ -243,6 +243,7 @@ def test_functions_that_cannot_be_pickled_fail_as_in_spark(lineage):
         held.collect()
 
 
+@pytest.mark.long
 def test_many_keys_are_joined(lineage, monkeypatch):
     from govtool.spark.rdd import conditions
 
