@@ -127,9 +127,9 @@ def _chosen(
 
 def _of_recorded(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:
     """The actions of a program, or of the modules of a workflow's run; none where there is no such run."""
-    from govtool.app.datasets.places import path_id
     from govtool.app.workflow_runs.programs.recorded import find_recorded_run
     from govtool.app.workflow_runs.run_graph import require_records
+    from govtool.app.workflow_runs.stored import actions_of
 
     try:
         found = find_recorded_run(store, commit, run)
@@ -139,10 +139,7 @@ def _of_recorded(store: Reader, commit: Commit, known: Sequence[RecordRun], run:
         ids = {action.run.id for action in found.program.actions}
         return [each for each in known if each.run in ids]
     require_records(found.run)
-    # Runs of one Spark session are one application; what each of them wrote is its own.
-    written = {path_id(path) for path in found.run.relations}
-    own = [each for each in known if each.application in found.run.applications]
-    return [each for each in own if not each.output or each.output in written]
+    return actions_of(found.run, known)
 
 
 def chain_link(run: RecordRun) -> ChainLink:

@@ -22,7 +22,7 @@ from govtool.app.erasure.driver import through_driver
 from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
 from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
-from govtool.app.erasure.step import corrected_output
+from govtool.app.erasure.step import CorrectedOutput, corrected_output
 from govtool.app.records.keys import declared_keys
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
@@ -78,10 +78,8 @@ class _Walk:
     not_reached: dict[tuple[str, str], Unsearched] = field(default_factory=dict)
     _drops: dict[Place, dict[int, int | None]] = field(default_factory=dict)
     """By file the rows that are taken out of it."""
-    _deltas: dict[str, DatasetDelta] = field(default_factory=dict)
+    _corrected: dict[str, CorrectedOutput] = field(default_factory=dict)
     """By run what changes in its output."""
-    _changing_columns: dict[str, frozenset[str]] = field(default_factory=dict)
-    """By run the columns of its output in which rows change."""
     _unknown: dict[Place, str] = field(default_factory=dict)
     """Files whose corrected rows are not known, with the reason."""
     _uncertain: dict[Place, str] = field(default_factory=dict)
@@ -289,13 +287,13 @@ class _Walk:
         """Return whether every input stays as it is."""
         places = link.read_places()
         owners = {self.chain.owners[place] for place in places if place in self.chain.owners}
-        come = any(self._deltas[name].appended for name in owners if name in self._deltas)
+        come = any(self._corrected[name].delta.appended for name in owners if name in self._corrected)
         return not (come or any(p in self._drops or p in self._unknown or p in self._uncertain for p in places))
 
     def _evaluate(self, link: ChainLink, deleted: Sequence[Wanted], alone: str) -> None:
         try:
             write = self._writes.pop(link.run.run, None) or open_write(self.store, self.commit, link.run)
-            outcome = None if write.output is None else self._corrected(link, write, deleted, alone)
+            outcome = None if write.output is None else self._over_corrections(link, write, deleted, alone)
         except (Unevaluated, EngineError, EvidenceError, UsageError) as error:
             why = error.message if isinstance(error, GovtoolError) else str(error)
             self._lost(link, why, deleted)
@@ -307,9 +305,8 @@ class _Walk:
             self._beyond(link.output, f"what {link.run.run} wrote {how}")
             return
         assert outcome.corrected is not None
+        self._corrected[link.run.run] = outcome.corrected
         delta = outcome.corrected.delta
-        self._deltas[link.run.run] = delta
-        self._changing_columns[link.run.run] = outcome.corrected.changing()
         self._drops.update({place: rows for place, rows in delta.drops.items() if rows})
         for place in delta.places():
             if not outcome.corrected.writable:
@@ -323,7 +320,9 @@ class _Walk:
             self._unknown[place] = f"what becomes of {link.output} is not known"
         self.outputs.append(self._sized(ErasedOutput(link, unknown=why, deleted=tuple(deleted))))
 
-    def _corrected(self, link: ChainLink, write: OpenedWrite, deleted: Sequence[Wanted], alone: str) -> ErasedOutput:
+    def _over_corrections(
+        self, link: ChainLink, write: OpenedWrite, deleted: Sequence[Wanted], alone: str
+    ) -> ErasedOutput:
         """A write whose output is still there, over its corrected inputs.
 
         Raises:
@@ -392,7 +391,8 @@ class _Walk:
         found: set[int] = set()
         for leaf in plan_leaves(write):
             owners = {self.chain.owners[place] for place in _places(leaf) if place in self.chain.owners}
-            names = {name for owner in owners for name in self._changing_columns.get(owner, ())}
+            made = [self._corrected[owner] for owner in owners if owner in self._corrected]
+            names = {name for each in made for name in each.changing()}
             found.update(column.id for column in leaf.columns if column.name in names)
         return frozenset(found)
 
@@ -416,7 +416,7 @@ class _Walk:
         owners = dict.fromkeys(self.chain.owners[place] for place in places if place in self.chain.owners)
         tables = []
         for name in owners:
-            delta = self._deltas.get(name)
+            delta = self._corrected[name].delta if name in self._corrected else None
             rows = delta.arriving() if delta is not None else []
             if delta is not None and rows:
                 assert delta.table is not None

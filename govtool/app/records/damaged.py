@@ -57,10 +57,18 @@ def rows_beside_damage(
     Raises:
         StoreError: The store cannot be read, or a fragment was removed on purpose.
     """
+    for _, rows in fragments_beside_damage(store, refs, decode, damaged):
+        yield from rows
+
+
+def fragments_beside_damage(
+    store: Reader, refs: Sequence[FragmentRef], decode: Callable[[bytes], list[Any]], damaged: list[DamagedFragment]
+) -> Iterator[tuple[FragmentRef, list[Any]]]:
+    """As ``rows_beside_damage``, with the rows of each fragment beside it."""
     whole = 0
     try:
-        for data in store.read_many(refs):
-            yield from decode(data)
+        for ref, data in zip(refs, store.read_many(refs), strict=True):
+            yield ref, decode(data)
             whole += 1
     except (IntegrityError, FormatError):
         pass
@@ -70,4 +78,4 @@ def rows_beside_damage(
         except (IntegrityError, FormatError) as error:
             damaged.append(DamagedFragment(ref, error.message))
         else:
-            yield from rows
+            yield ref, rows

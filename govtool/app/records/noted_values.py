@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage
+from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage, fragments_beside_damage
 from govtool.errors import IntegrityError, StoreError
 from govtool.model.records import PRIVATE_VALUES, PrivateValues, RecordRun, decode_private
 from govtool.store.commit import FragmentRef
@@ -76,9 +76,7 @@ class NotedValues:
         """
         found: dict[str, PrivateValues] = {}
         places: dict[str, dict[str, PrivateValues]] = {}
-        for ref in self._refs.values():
-            rows, lost = decoded_beside_damage(self._store, [ref], decode_private)
-            damaged += lost
+        for ref, rows in fragments_beside_damage(self._store, list(self._refs.values()), decode_private, damaged):
             places[ref.sha256] = {each.run: each for each in rows}
             found.update(places[ref.sha256])
         for run in runs:

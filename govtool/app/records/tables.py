@@ -13,7 +13,12 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage, rows_beside_damage
+from govtool.app.records.damaged import (
+    DamagedFragment,
+    decoded_beside_damage,
+    fragments_beside_damage,
+    rows_beside_damage,
+)
 from govtool.app.records.noted_values import NotedValues, others_error
 from govtool.errors import IntegrityError, UsageError
 from govtool.model.positions import PRIVATE_POSITIONS, PositionsCost, decode_cost
@@ -241,7 +246,7 @@ def read_tables_beside_damage(
     private = NotedValues(store, refs).read_all(runs.values(), damaged)
     used = {run.positions for run in runs.values()}
     stored = [ref for ref in refs if ref.table == PRIVATE_POSITIONS and ref.sha256 in used]
-    by_digest = {ref.sha256: data for ref in stored for data in rows_beside_damage(store, [ref], _as_is, damaged)}
+    by_digest = {ref.sha256: data for ref, (data,) in fragments_beside_damage(store, stored, _as_is, damaged)}
     positions = {name: by_digest[run.positions] for name, run in runs.items() if run.positions in by_digest}
     return RecordTables(plans, runs, private, positions), damaged
 

@@ -47,22 +47,17 @@ def written_by(store: Reader, commit: Commit, name: str) -> tuple[str, ...]:
         pass
     try:
         program = find_program(read_programs(store, commit), name)
-    except (
-        AmbiguousNameError,
-        IntegrityError,
-    ):  # of damaged records nothing is known, and they are removed all the same
-        return ()
+    except (AmbiguousNameError, IntegrityError):
+        return ()  # of damaged records nothing is known, and they are removed all the same
     return (program.application,) if program is not None and own == program.job else ()
 
 
 def _writes_of(store: Reader, commit: Commit, run: WorkflowRun) -> tuple[str, ...]:
-    from govtool.app.datasets.places import path_id
     from govtool.app.records.tables import read_runs_beside_damage
+    from govtool.app.workflow_runs.stored import actions_of
 
-    made = {path_id(path) for path in run.relations}
     writes, damaged = read_runs_beside_damage(store, commit)
-    own = [each for each in writes if each.application in run.applications]
-    found = tuple(each.run for each in own if each.output in made or not each.output)
+    found = tuple(each.run for each in actions_of(run, writes))
     if not found and not damaged:
         raise UsageError(
             f"the run {run.id} of {run.workflow} has no recorded rows",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.app.project.user import user_name
-from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage
+from govtool.app.records.damaged import DamagedFragment, fragments_beside_damage
 from govtool.errors import AmbiguousNameError, IntegrityError, UnknownNameError
 from govtool.model.workflow_run import (
     WORKFLOW_RUNS,
@@ -20,6 +20,7 @@ from govtool.model.workflow_run import (
 )
 
 if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
     from govtool.store import Commit, CommitResult, FragmentRef, Reader, Store
 
 _CANDIDATES = 20
@@ -87,16 +88,26 @@ def read_workflow_runs(store: Reader, commit: Commit) -> tuple[list[WorkflowRun]
         StoreError: The store cannot be read.
     """
     refs = [ref for ref in store.fragments(commit) if ref.table == WORKFLOW_RUNS]
-    placed: list[tuple[FragmentRef, WorkflowRun]] = []
     damaged: list[DamagedFragment] = []
-    for ref in refs:
-        rows, lost = decoded_beside_damage(store, [ref], decode_workflow_runs)
-        placed += [(ref, run) for run in rows]
-        damaged += lost
+    placed = [
+        (ref, run) for ref, runs in fragments_beside_damage(store, refs, decode_workflow_runs, damaged) for run in runs
+    ]
     others = [damaged_run(ref, why) for ref, run in placed if (why := misplaced(ref, run))]
     own = {run.damage.ref for run in others}
     broken = [*(damaged_run(each.ref, each.why) for each in damaged), *others]
     return sorted_runs(run for ref, run in placed if ref not in own), sorted(broken, key=lambda each: each.id)
+
+
+def actions_of(run: WorkflowRun, known: Iterable[RecordRun]) -> list[RecordRun]:
+    """The recorded actions of a run: what it wrote, and queries of its applications whose rows went to the driver.
+
+    Runs of one Spark session are one application; what each of them wrote is its own.
+    """
+    from govtool.app.datasets.places import path_id
+
+    written = {path_id(path) for path in run.relations}
+    own = [each for each in known if each.application in run.applications]
+    return [each for each in own if not each.output or each.output in written]
 
 
 def names_of(runs: Iterable[WorkflowRun], damaged: Iterable[DamagedRun]) -> Iterator[str]:

@@ -6,9 +6,10 @@ answer about those plans says which of them may hold one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from govtool.app.workflow_runs.programs.layout import ProgramLayout
+from govtool.app.workflow_runs.without_records import required_for
 from govtool.records.plan.expressions import AggregateCall, Literal
 from govtool.records.plan.nodes import LocalRows, Plan
 from govtool.records.plan.tree import Term, walk_nodes
@@ -23,7 +24,8 @@ def constants_note(layout: ProgramLayout, changed: Collection[str], judged: Coll
         changed: Paths of the relations in which records change.
         judged: Paths of the relations that a question is about.
     """
-    reached, required = _reached(layout, changed), _required(layout, judged)
+    reached = _reached(layout, changed)
+    required = {path for each in required_for(layout.run, judged) for path in each.paths}
     modules = {path: each.module for each in layout.run.invocations for _, path in each.outputs}
     collected: dict[str, list[str]] = {}
     made_with: dict[str, None] = {}
@@ -45,25 +47,10 @@ def constants_note(layout: ProgramLayout, changed: Collection[str], judged: Coll
 def _reached(layout: ProgramLayout, changed: Collection[str]) -> set[str]:
     """Paths that come from some relations, themselves included."""
     found = set(changed)
-    for inputs, outputs in _steps(layout):
-        if not found.isdisjoint(inputs):
-            found.update(outputs)
-    return found
-
-
-def _required(layout: ProgramLayout, judged: Collection[str]) -> set[str]:
-    """Paths that some relations come from, themselves included."""
-    found = set(judged)
-    for inputs, outputs in reversed(list(_steps(layout))):
-        if not found.isdisjoint(outputs):
-            found.update(inputs)
-    return found
-
-
-def _steps(layout: ProgramLayout) -> Iterator[tuple[list[str], list[str]]]:
-    """The paths that each action read and made, in order."""
     for each in layout.run.invocations:
-        yield [path for _, path, _ in each.inputs], [path for _, path in each.outputs]
+        if any(path in found for _, path, _ in each.inputs):
+            found.update(path for _, path in each.outputs)
+    return found
 
 
 def _has_constants(plan: Plan | None) -> bool:

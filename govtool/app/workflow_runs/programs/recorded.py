@@ -241,8 +241,9 @@ class RunList:
         Raises:
             IntegrityError: One cannot be read (``store.corrupt-fragment``).
         """
-        for each in self.damaged:
-            raise IntegrityError(each.reason, code="store.corrupt-fragment", location=each.object, hint=each.hint)
+        if self.damaged:
+            first = self.damaged[0]
+            raise IntegrityError(first.reason, code="store.corrupt-fragment", location=first.object, hint=first.hint)
         return self.runs
 
 

@@ -104,7 +104,8 @@ def run_sql(program: SqlProgram, inputs: Path | None, state: Path, store: Store,
                 if not _is_committed(store, branch, warehouse.source):
                     shutil.rmtree(folder, ignore_errors=True)
             raise
-        _settle(store, root)
+        if program.state:
+            _take_over(root / NEXT_TABLES)
     return SqlOutcome(run, folder, program.notes)
 
 
@@ -407,24 +408,35 @@ def settle_state(store: Store, root: Path) -> None:
         UsageError: It cannot be read (``usage.state``), or another run goes on (``usage.state-locked``).
         StoreError: The store cannot be read.
     """
-    if (root / NEXT_TABLES).exists():
-        with StateFolder(root, "").locked():
-            _settle(store, root)
-
-
-def _settle(store: Store, root: Path) -> None:
-    """Have the state of the last run count if the store has that run, which may have been killed behind its commit.
-
-    Raises:
-        UsageError: It cannot be read (``usage.state``).
-        StoreError: The store cannot be read.
-    """
     file = root / NEXT_TABLES
     if not file.exists():
         return
+    with StateFolder(root, "").locked():
+        if not file.exists():
+            return
+        body = _next_state(file)
+        if _is_committed(store, body["branch"], body["source"]):
+            _take_over(file)
+        else:
+            file.unlink()
+
+
+def _take_over(file: Path) -> None:
+    """Have the next run start from what a run left, if it left any."""
+    if file.exists():
+        write_atomically(file.with_name(TABLES), json.dumps(_next_state(file)["tables"]))
+        file.unlink()
+
+
+def _next_state(file: Path) -> dict[str, Any]:
+    """What a run left: its ``source`` in the store, the ``branch``, and its ``tables``.
+
+    Raises:
+        UsageError: It cannot be read (``usage.state``).
+    """
     try:
         body = json.loads(file.read_text(encoding="utf-8"))
-        branch, source, tables = str(body["branch"]), str(body["source"]), dict(body["tables"])
+        return {"branch": str(body["branch"]), "source": str(body["source"]), "tables": dict(body["tables"])}
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
             "it does not say what the last run left",
@@ -432,9 +444,6 @@ def _settle(store: Store, root: Path) -> None:
             location=str(file),
             hint="remove it to go on from the run before",
         ) from error
-    if _is_committed(store, branch, source):
-        write_atomically(root / TABLES, json.dumps(tables))
-    file.unlink()
 
 
 def _is_committed(store: Store, branch: str, source: str) -> bool:
@@ -444,7 +453,7 @@ def _is_committed(store: Store, branch: str, source: str) -> bool:
         StoreError: The store cannot be read.
     """
     head = store.head(branch)
-    return head is not None and any(ref.source == source for ref in store.fragments(head))
+    return head is not None and bool(store.fragments_of(head, source))
 
 
 def _commit(store: Store, program: SqlProgram, warehouse: _Warehouse, branch: str) -> CommitResult:

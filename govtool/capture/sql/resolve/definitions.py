@@ -62,11 +62,11 @@ class Definitions(Relations):
         self.routines: frozenset[str] = frozenset()
         """Names of routines that other batches define, or scripts that are not parsed."""
         self.returning: dict[str, list[StatementState]] = {}
+        """The statements that return the rows of a table function, and the one with their names."""
         self.written_by: dict[str, dict[str, None]] = {}
         """What the statements of a routine write, by the last part of its name in lower case."""
         self.called_by: dict[str, set[str]] = {}
         """The routines to which the statements of a routine hand values, by such names."""
-        """The statements that return the rows of a table function, and the one with their names."""
         self._by_last_part: dict[str, str] = {}
         """Names of these functions by their last part."""
         self.table_types: dict[str, exp.Expr] = {}

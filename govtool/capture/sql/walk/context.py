@@ -181,13 +181,11 @@ class Walk:
             else:
                 rows[dep & ROW_OF | dep & STAR | kind] = None
 
-    def hand_over(self, routine: str, deps: Iterable[int], node: exp.Expr) -> None:
-        """Record that values are handed to a routine; without columns, or where it writes nothing, none are."""
-        handed = tuple(deps)
-        targets = self.lookup.targets_of(routine) if handed else []
-        for target in targets:
-            self.handed.setdefault(target, set()).update(handed)
-        if targets:
+    def hand_over(self, routine: str, targets: Iterable[str], deps: Sequence[int], node: exp.Expr) -> None:
+        """Record that values are handed to a routine that writes some datasets; without columns, none are."""
+        if deps:
+            for target in targets:
+                self.handed.setdefault(target, set()).update(deps)
             message = f"what {routine}(…) does with its arguments is not followed: they may be in all that it writes"
             self.diagnose("opaque", message, node, severity="info")
 

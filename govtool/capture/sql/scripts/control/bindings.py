@@ -7,7 +7,6 @@ puts into a variable is not known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -16,7 +15,7 @@ from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.control.variables import AssignmentTarget
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.syntax import marks
-from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, like, name_end, split, word
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, name_end, split, word
 
 
 def using(reader: StatementReader, tokens: list[Token]) -> dict[str, exp.Expr]:
@@ -93,16 +92,8 @@ def arguments(reader: StatementReader, tokens: list[Token], start: int) -> exp.C
         rest = rest[1 : closing(rest, 0)]
     found: list[exp.Expr] = []
     for item in split(rest):
-        value = _value(item)
-        if any(word(token) == "SELECT" or token.token_type in _NAMES for token in value):
-            tree = reader.attempt([like(value[0], marks.SELECT, "SELECT"), *value])
-            if isinstance(tree, exp.Select):
-                found += tree.expressions
+        found += variables.expressions_of(reader, _value(item))
     return exp.Command(this="CALL", routine=tokens[end - 1].text.lower(), expressions=found) if found else None
-
-
-_NAMES: Final = (marks.VAR, marks.IDENTIFIER, marks.PARAMETER)
-"""Tokens of names, which may be those of variables."""
 
 
 def _value(item: list[Token]) -> list[Token]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -165,11 +164,9 @@ def _test(reader: StatementReader, tokens: list[Token]) -> None:
     OLD.
     """
     triggers.note_fields(reader, tokens)
-    if not any(word(token) == "SELECT" or token.token_type in _NAMES for token in tokens):
-        return
-    tree = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens])
-    if isinstance(tree, exp.Select) and tree.expressions:
-        _decided(reader, tokens, tree.expressions[0])
+    found = variables.expressions_of(reader, tokens)
+    if found:
+        _decided(reader, tokens, found[0])
 
 
 def _decided(reader: StatementReader, tokens: list[Token], test: exp.Expr) -> None:
@@ -177,10 +174,6 @@ def _decided(reader: StatementReader, tokens: list[Token], test: exp.Expr) -> No
     if not reader.flow.branches.evaluated(test):
         message = f"more than {MAX_TESTS} conditions decide about one statement"
         reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head="if")
-
-
-_NAMES: Final = (marks.VAR, marks.IDENTIFIER, marks.PARAMETER)
-"""Tokens of names, which may be those of variables."""
 
 
 _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}

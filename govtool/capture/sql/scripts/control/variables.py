@@ -302,3 +302,15 @@ def _is_part(token: Token) -> bool:
     if token.token_type in (marks.DOT, marks.PARAMETER, marks.IDENTIFIER):
         return True
     return word(token) not in ("SET", "SELECT", "TOP", "DISTINCT") and token.text.replace("_", "").isalnum()
+
+
+_NAMES: Final = (marks.VAR, marks.IDENTIFIER, marks.PARAMETER)
+"""Tokens of names, which may be those of variables."""
+
+
+def expressions_of(reader: StatementReader, tokens: list[Token]) -> list[exp.Expr]:
+    """Return the expressions of a text; none if no query and no name is in it, or if it cannot be read."""
+    if not any([word(token) == "SELECT" or token.token_type in _NAMES for token in tokens]):  # noqa: C419
+        return []
+    tree = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens])
+    return tree.expressions if isinstance(tree, exp.Select) else []

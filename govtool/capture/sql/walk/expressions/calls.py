@@ -94,11 +94,11 @@ def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit
 
 def _hand_over(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> None:
     """Note that a function that writes has its arguments: they may be in all that it writes."""
-    if not node.expressions or name in walk.inlining or not walk.lookup.targets_of(name):
-        return
-    items = [item for item in node.expressions if isinstance(item, nodes.Expr)]
-    deps = [dep for item in items for dep in collect(walk, item, at.scope, at.env, TRANSFORMATION, 0)]
-    walk.hand_over(name, [*deps, *walk.rows], node)
+    targets = walk.lookup.targets_of(name) if node.expressions and name not in walk.inlining else []
+    if targets:
+        items = [item for item in node.expressions if isinstance(item, nodes.Expr)]
+        deps = [dep for item in items for dep in collect(walk, item, at.scope, at.env, TRANSFORMATION, 0)]
+        walk.hand_over(name, targets, [*deps, *walk.rows], node)
 
 
 def _named_value(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> Deps | None:

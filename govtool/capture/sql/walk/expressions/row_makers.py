@@ -49,23 +49,12 @@ def _has_fixed_length(argument: exp.Expr) -> bool:
     return type(argument) is nodes.Array and not any([isinstance(e, nodes.Query) for e in argument.expressions])  # noqa: C419
 
 
-def arguments_of(call: exp.Expr) -> list[exp.Expr]:
-    """Return the arguments of a call."""
-    found: list[exp.Expr] = []
-    for value in call.args.values():
-        if isinstance(value, list):
-            found.extend([item for item in value if isinstance(item, nodes.Expr)])
-        elif isinstance(value, nodes.Expr):
-            found.append(value)
-    return found
-
-
 def _call(walk: Walk, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
     """A call in an expression, whose arguments are its value, too."""
     if kind < CONDITIONAL:
         chain = walk.interner.prepend(function_name(node, walk.dialect), chain)
         kind = max(kind, TRANSFORMATION)
-    arguments = arguments_of(node)
+    arguments = list(node.iter_expressions())
     found = [dep for item in arguments for dep in collect(walk, item, at.scope, at.env, kind, chain)]
     at.out.extend(found)
     refer_values(walk, arguments, found, node)

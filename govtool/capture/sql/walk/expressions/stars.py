@@ -134,7 +134,7 @@ def matching(walk: Walk, item: exp.Expr, scope: Scope, env: Environment | None, 
     source = None
     if type(star) is nodes.Column and type(star.this) is nodes.Star:
         source, star = scope.find(walk.qualifier(star.parts[:-1])), star.this
-    if walk.dialect != "duckdb" or type(star) is not nodes.Star:
+    if type(star) is not nodes.Star:
         return False
     every = starred_columns(walk, star, scope, env, None if source is None else source_star(walk, source))
     pattern = test.args.get("expression")

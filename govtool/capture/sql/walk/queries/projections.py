@@ -85,9 +85,9 @@ def _star(walk: Walk, item: exp.Star, scope: Scope, env: Environment | None, out
 
 def _expression(walk: Walk, item: exp.Expr, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
     """An expression without an alias; in DuckDB COLUMNS may be anywhere in it."""
-    columns = item.find(nodes.Columns) if walk.dialect == "duckdb" else None
-    if matching(walk, item, scope, env, output):
+    if walk.dialect == "duckdb" and matching(walk, item, scope, env, output):
         return
+    columns = item.find(nodes.Columns) if walk.dialect == "duckdb" else None
     if columns is not None:
         repeated(walk, item, columns, scope, env, output)
     else:

@@ -21,7 +21,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.expressions.expression import collect
 from govtool.capture.sql.walk.expressions.functions import function_name, is_built_in
-from govtool.capture.sql.walk.expressions.row_makers import arguments_of, makes_rows, refer_values
+from govtool.capture.sql.walk.expressions.row_makers import makes_rows, refer_values
 from govtool.capture.sql.walk.expressions.rows import passing
 from govtool.capture.sql.walk.expressions.shapes import bound_arguments
 from govtool.capture.sql.walk.expressions.written_paths import dotted
@@ -85,7 +85,7 @@ def function_output(walk: Walk, node: exp.Expr, scope: Scope, env: Environment |
         return _returned_rows(walk, name, returned, call, scope, env)
     deps = bounded(collect(walk, node, scope, env, IDENTITY, 0))
     if makes_rows(name):
-        refer_values(walk, arguments_of(call), deps, node)
+        refer_values(walk, list(call.iter_expressions()), deps, node)
     output = _listed_columns(walk, call, deps)
     if output is not None:
         return output

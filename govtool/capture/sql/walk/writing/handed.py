@@ -24,14 +24,17 @@ def call(walk: Walk, tree: exp.Expr) -> None:
         reads, walk.reads = walk.reads, {}
         output_of(walk, query, None, None)  # its calls hand over what they are given
         walk.rows, walk.reads = saved, reads
-    if not routine or not walk.lookup.targets_of(routine):
+    if not routine:
+        return
+    targets = walk.lookup.targets_of(routine)
+    if not targets:
         return
     saved, walk.rows = walk.rows, {}
     reads, walk.reads = walk.reads, {}
     deps = [dep for item in tree.expressions for dep in collect(walk, item, Scope(None), None, TRANSFORMATION, 0)]
     handed = [*deps, *walk.rows]
     walk.rows, walk.reads = saved, reads
-    walk.hand_over(routine, handed, tree)
+    walk.hand_over(routine, targets, handed, tree)
 
 
 def handed_writes(walk: Walk) -> Iterable[Write]:
