@@ -211,6 +211,28 @@ class GraphEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class UnlistedGraphs:
+    """A graph that is not listed, because it or the record of its run cannot be read.
+
+    Attributes:
+        name: Its name; empty: these are the graphs of all recorded programs.
+        reason: What is wrong, in a sentence.
+        object: The key of the damaged object in the store.
+        hint: What to do about it.
+    """
+
+    name: str
+    reason: str
+    object: str
+    hint: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The keys of its JSON object; those that are not known are left out."""
+        values = {"name": self.name, "reason": self.reason, "object": self.object, "hint": self.hint}
+        return {name: value for name, value in values.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
 class GraphListAnswer(Answer):
     """The provenance graphs of a version of a store."""
 
@@ -219,10 +241,18 @@ class GraphListAnswer(Answer):
     types: ClassVar[Mapping[str, str]] = {"nodes": "integer", "edges": "integer", "modules": "texts"}
 
     graphs: tuple[GraphEntry, ...] = field(default=())
+    damaged: tuple[UnlistedGraphs, ...] = ()
+    """What is not listed because it cannot be read."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all graphs and records of runs could be read."""
+        return not self.damaged
 
     def body(self) -> Mapping[str, object]:
         """The graphs by name."""
-        return {"graphs": [entry.to_dict() for entry in self.graphs]}
+        damaged = {"damaged": [each.to_dict() for each in self.damaged]} if self.damaged else {}
+        return {"graphs": [entry.to_dict() for entry in self.graphs], **damaged}
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """A row a graph."""

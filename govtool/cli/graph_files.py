@@ -21,7 +21,7 @@ from govtool.cli.shared.options import (
     StoreOption,
 )
 from govtool.cli.shared.ui import Ui
-from govtool.errors import EXIT_OK, EvidenceError, UsageError
+from govtool.errors import EXIT_EVIDENCE, EXIT_OK, EvidenceError, UsageError
 
 if TYPE_CHECKING:
     from govtool.answers.answer import Answer
@@ -227,10 +227,12 @@ def graph_list(
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
-) -> None:
+) -> int:
     """List the provenance graphs of the store.
 
-    govtool graph list
+      govtool graph list
+
+    Graphs that are damaged are named below the others, and the exit code is 3.
     """
     from govtool.api.workflow_graph import list_graphs
     from govtool.render.workflow_graph import FORMATS, render_workflow
@@ -239,3 +241,4 @@ def graph_list(
     answer = list_graphs(store, ref=at, branch=branch)
     for form, file in outputs:
         ui.show(render_workflow(form, answer), file, private=True)
+    return EXIT_OK if answer.is_complete else EXIT_EVIDENCE

@@ -174,7 +174,13 @@ def _deletion(answer: GraphDeletionAnswer) -> str:
 
 
 def _graphs(answer: GraphListAnswer) -> str:
-    return count(len(answer.graphs), "graph")
+    """How many there are, and a line for each that is not listed because it cannot be read."""
+    lines = [count(len(answer.graphs), "graph")]
+    for each in answer.damaged:
+        name = each.name or "graphs of recorded programs"
+        lines.append(f"not listed: {printable(name)} · {printable(each.reason)} · {printable(each.object)}")
+        lines.append(f"  {printable(each.hint)}")
+    return "\n".join(lines)
 
 
 def answers_lines(answers: Iterable[Answer]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.answers.workflow_graph import GraphEntry, GraphImportAnswer, GraphListAnswer
+from govtool.answers.workflow_graph import GraphEntry, GraphImportAnswer, GraphListAnswer, UnlistedGraphs
 from govtool.app.workflow_graphs.graph_cache import cached_graph
 from govtool.app.workflow_graphs.graph_files import is_graph_file, read_graph
 from govtool.app.workflow_graphs.run_graphs import DRAWN, RUN_PREFIX, RunDrawing, graphs_of_runs, open_run_graph
@@ -21,6 +21,7 @@ from govtool.errors import UnknownNameError, UsageError
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.app.records.damaged import DamagedFragment
     from govtool.store import Commit, FragmentRef, Reader, Store
     from govtool.workflow.graph import ProvenanceGraph
 
@@ -75,16 +76,30 @@ def import_graph(
 
 
 def list_graphs(store: Reader, commit: Commit) -> GraphListAnswer:
-    """The graphs of a version of a store, by name.
+    """The graphs of a version of a store, by name, and what cannot be listed because it is damaged.
 
     Raises:
-        StoreError: A fragment cannot be read.
+        StoreError: The store cannot be read.
     """
+    from govtool.app.records.damaged import decoded_beside_damage
     from govtool.workflow.storage.parquet import GRAPHS, description
 
     refs = [ref for ref in store.fragments(commit) if ref.table == GRAPHS]
-    found = [GraphEntry(*description(data)) for data in store.read_many(refs)]
-    return GraphListAnswer((*sorted(found, key=lambda entry: entry.name), *graphs_of_runs(store, commit)))
+    imported, lost = decoded_beside_damage(store, refs, lambda data: [GraphEntry(*description(data))])
+    of_runs, lost_runs = graphs_of_runs(store, commit)
+    return GraphListAnswer(
+        (*sorted(imported, key=lambda entry: entry.name), *of_runs), (*map(_unlisted, lost), *lost_runs)
+    )
+
+
+def _unlisted(damage: DamagedFragment) -> UnlistedGraphs:
+    name = damage.ref.source.removeprefix(PREFIX)
+    return UnlistedGraphs(
+        name,
+        damage.why,
+        damage.ref.key,
+        f"restore this object from a copy of the store, or: govtool graph import FILE --name {name}",
+    )
 
 
 def open_graph(store: Reader, commit: Commit, name: str) -> ProvenanceGraph:

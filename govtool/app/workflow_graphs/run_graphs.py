@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from govtool.answers.workflow_graph import GraphEntry
+from govtool.answers.workflow_graph import GraphEntry, UnlistedGraphs
 from govtool.app.workflow_graphs.graph_cache import cache_folder, cached_graph, graph_in_cache
 from govtool.app.workflow_graphs.graph_files import is_graph_file
 from govtool.errors import UnknownNameError
@@ -73,21 +73,29 @@ def is_of_run(text: str) -> bool:
     return text.startswith(RUN_PREFIX) and not is_graph_file(text)
 
 
-def graphs_of_runs(store: Reader, commit: Commit) -> Iterator[GraphEntry]:
-    """The graphs that runs with records have; their sizes are known of workflows' in the cache.
+def graphs_of_runs(store: Reader, commit: Commit) -> tuple[list[GraphEntry], list[UnlistedGraphs]]:
+    """The graphs that runs with records have, and those that cannot be listed.
+
+    The sizes of graphs of workflows are known where the cache has them.
 
     Raises:
-        IntegrityError: The record of a run cannot be read.
+        StoreError: The store cannot be read.
     """
     from govtool.app.workflow_runs.programs.recorded import list_recorded_runs
     from govtool.model.workflow_run import run_text
 
-    for run in list_recorded_runs(store, commit).whole():
+    found = list_recorded_runs(store, commit)
+    entries = []
+    for run in found.runs:
         if run.mode == "records" and run.executions:
             modules = tuple(sorted({each.module for each in run.invocations if each.execution <= run.whole}))
             graph = graph_in_cache(store, _run_key(run_text(run)))
             nodes, edges = (None, None) if graph is None else (graph.node_count, graph.edge_count)
-            yield GraphEntry(f"{RUN_PREFIX}{run.id}", nodes, edges, modules)
+            entries.append(GraphEntry(f"{RUN_PREFIX}{run.id}", nodes, edges, modules))
+    return entries, [
+        UnlistedGraphs(f"{RUN_PREFIX}{each.id}" if each.id else "", each.reason, each.object, each.hint)
+        for each in found.damaged
+    ]
 
 
 def open_run_graph(store: Reader, commit: Commit, name: str, drawing: RunDrawing = DRAWN) -> ProvenanceGraph:

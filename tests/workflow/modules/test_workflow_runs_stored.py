@@ -13,6 +13,7 @@ from govtool.app.datasets.places import path_id
 from govtool.app.records.tables import RecordTables
 from govtool.app.upkeep.forget import ForgetRequest, forget_text
 from govtool.app.upkeep.store import check
+from govtool.app.workflow_graphs.graphs import import_graph
 from govtool.app.workflow_runs.state import write_atomically
 from govtool.app.workflow_runs.stored import commit_workflow_run, find_workflow_run, read_workflow_runs
 from govtool.app.workflow_runs.tracking import commit_interrupted
@@ -31,6 +32,7 @@ from govtool.model.workflow_run import (
     run_text,
 )
 from govtool.store import Changes, Fragment, Store
+from govtool.workflow.storage.parquet import GRAPHS
 
 
 def made(name="w", number=1, status="complete", **more):
@@ -129,6 +131,27 @@ def test_runs_are_listed_beside_damaged_ones(spoilt, capsys):
     for words, code, shown in ((["list"], 3, "not listed: w w-20261122-aa · "), (["list", "other"], 0, "other-2026")):
         assert main(["workflow", *words, "--store", store.uri]) == code
         assert shown in " ".join(capsys.readouterr().out.split())
+
+
+def test_graphs_are_listed_beside_damaged_ones(spoilt, tmp_path, capsys):
+    store, key = spoilt
+    file = tmp_path / "g.json"
+    file.write_text('{"nodes": [{"id": "a", "kind": "p", "type": "wi", "label": "t"}], "edges": []}')
+    for name in ("sound", "lost"):
+        import_graph(store, str(file), name=name)
+    (ref,) = [ref for ref in store.fragments(store.head()) if ref.table == GRAPHS and ref.source == "graph:lost"]
+    (tmp_path / "store" / ref.key).write_bytes(b"PAR1")
+    assert main(["graph", "list", "--store", store.uri, "--format", "json"]) == 3
+    answer = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in answer["graphs"]] == ["sound", "run:other-20261123-aa", "run:w-20261121-aa"]
+    assert [(each["name"], each["object"]) for each in answer["damaged"][:2]] == [
+        ("lost", ref.key),
+        ("run:w-20261122-aa", key),
+    ]
+    schema = Path(__file__).parents[3] / "docs" / "schemas" / "graphs-1.json"
+    jsonschema.validate(answer, json.loads(schema.read_text()))
+    assert main(["graph", "list", "--store", store.uri]) == 3
+    assert "not listed: lost · " in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_damaged_run_is_named_where_it_may_be_meant(spoilt):

@@ -235,17 +235,6 @@ class RunList:
     runs: tuple[WorkflowRun, ...]
     damaged: tuple[UnlistedRuns, ...]
 
-    def whole(self) -> tuple[WorkflowRun, ...]:
-        """The runs, where all can be read.
-
-        Raises:
-            IntegrityError: One cannot be read (``store.corrupt-fragment``).
-        """
-        if self.damaged:
-            first = self.damaged[0]
-            raise IntegrityError(first.reason, code="store.corrupt-fragment", location=first.object, hint=first.hint)
-        return self.runs
-
 
 def list_recorded_runs(store: Reader, commit: Commit) -> RunList:
     """All runs of both kinds, and what cannot be listed.
