@@ -7,13 +7,16 @@ removed without touching anything else. Plans are text in the form of ``govtool.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
+from govtool.errors import IntegrityError
 from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
 from govtool.names import current_id
+from govtool.redaction import SECRET
 
 PLANS = "plans"
 """The store table of plans, without file listings and private values; one fragment a plan."""
@@ -114,9 +117,14 @@ def decode_plans(data: bytes) -> list[StoredPlan]:
     """Read what `encode_plan` wrote.
 
     Raises:
-        IntegrityError: It is something else, or of a newer format.
+        IntegrityError: It is something else, of a newer format, or another plan than its digest says. A plan from which
+            ``store forget`` removed a text keeps its digest, and is not compared with it.
     """
-    return _decoded(data, ("digest", "body"), lambda row: StoredPlan(row["digest"], row["body"]))
+    plans = _decoded(data, ("digest", "body"), lambda row: StoredPlan(row["digest"], row["body"]))
+    for plan in plans:
+        if SECRET not in plan.body and hashlib.sha256(plan.body.encode()).hexdigest() != plan.digest:
+            raise IntegrityError("it is another plan than its digest says", code="store.corrupt-fragment")
+    return plans
 
 
 def encode_record_runs(runs: Iterable[RecordRun]) -> bytes:

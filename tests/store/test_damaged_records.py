@@ -162,15 +162,15 @@ def test_values_that_may_be_of_the_run_stay_and_are_listed():
         (RECORD_RUNS, b"no Parquet", "no records"),
         (PRIVATE_VALUES, encode_record_runs([]), "no records"),
         (PRIVATE_POSITIONS, b"PAR1", "no positions"),
-        (PLANS, encode_plan(StoredPlan("x", "{}")), "its plan is not in the store"),
-        (PLANS, encode_plan(StoredPlan(digest(b"{}"), "{")), "a part of it is missing"),
+        (PLANS, encode_plan(StoredPlan(digest(b"{}"), "{}")), "its plan is not in the store"),
+        (PLANS, encode_plan(StoredPlan(digest(b"{"), "{")), "a part of it is missing"),
     ],
 )
 def test_content_that_was_never_right_is_named_though_its_digest_is(table, data, word):
     parts = application(1)
     if table in (PLANS, PRIVATE_POSITIONS):
         listings = taken_apart(Plan(LocalRows(0, (), ()), Session("", True, "UTC"))).listings
-        record = RecordRun("app-1/0", digest(b"{}"), "out", (), listings, positions=digest(data))
+        record = RecordRun("app-1/0", digest(b"{"), "out", (), listings, positions=digest(data))
         parts[RECORD_RUNS] = encode_record_runs([record])
     store = Store.init("memory://")
     add = [Fragment("job", name, content, 1) for name, content in {**parts, table: data}.items()]
@@ -296,7 +296,11 @@ def test_a_plan_that_is_another_than_its_digest_says_is_found():
     parts = application(1)
     (plan,) = decode_plans(parts[PLANS])
     parts[PLANS] = encode_plan(StoredPlan(plan.digest, plan.body.replace('"x1":0', '"x1":1')))
-    assert any("another plan than its digest says" in each.message for each in problems(stated(parts)))
+    store = stated(parts)
+    assert any("another plan than its digest says" in each.message for each in problems(store))
+    (record,) = decode_record_runs(parts[RECORD_RUNS])
+    with pytest.raises(IntegrityError, match="another plan than its digest says"):
+        read_stored(store, store.head(), record)
 
 
 # ---- values that are not those of the run ------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from govtool.model.workflow_run import (
     encode_workflow_run,
     sorted_runs,
 )
+from govtool.redaction import SECRET
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
@@ -120,7 +121,7 @@ def names_of(runs: Iterable[WorkflowRun], damaged: Iterable[DamagedRun]) -> Iter
 
 def misplaced(ref: FragmentRef, run: WorkflowRun) -> str:
     """Why a record is not that of the run which its source names; empty: it is, or text was removed from it."""
-    if not ref.source.startswith(_SOURCE) or "***" in f"{run.workflow}{run.id}":
+    if not ref.source.startswith(_SOURCE) or SECRET in f"{run.workflow}{run.id}":
         return ""
     return "" if ref.source == f"{_SOURCE}{run.workflow}:{run.id}" else f"it is that of the run {run.id[:_SHOWN]}"
 
