@@ -1,4 +1,4 @@
-"""The tutorials and how-tos, command by command: each page from the fixtures that it names, as a reader would.
+"""The tutorials, how-tos and the README's first block, command by command: from the fixtures they name, as a reader would.
 
 Blocks run in the order of the page. A block with ``title="FILE"`` is written to that file; the lines of a console block
 that begin with ``$`` are run, with the exit code of their comment (``# exit code 1``), and the lines below a command must
@@ -28,6 +28,7 @@ NEEDS_DUCKDB = {"docs/tutorials/wrong-number.md", "docs/howto/compare-runs.md"}
 
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"\s+# exit code (\d+)$")
+_OF_THE_RUN = re.compile(r"\b[0-9a-f]{7}\b|\d{4}-\d\d-\d\d \d\d:\d\d")  # ids of commits, times
 
 
 @dataclass
@@ -103,3 +104,14 @@ def test_a_reader_who_follows_the_page_gets_what_it_shows(page, tmp_path, monkey
                 reader.run(step)
                 run += 1
     assert run >= 3
+
+
+def test_the_first_block_of_the_readme_prints_what_it_shows(tmp_path, monkeypatch, capsys):
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = next(body for language, _, body in _BLOCK.findall(text) if language == "console")
+    reader = Reader(capsys)
+    for step in steps(re.sub(r"\s+# in a clone.*", "", _OF_THE_RUN.sub("…", block))):
+        reader.run(step)
+    assert "208 unaffected" in block
