@@ -213,7 +213,9 @@ def test_a_deletion_takes_the_rows_that_foreign_keys_tie_to_it_and_what_reads_th
     ],
 )
 def test_a_script_fails_where_a_later_statement_removes_what_an_earlier_one_wrote(script, reached):
-    found = index_of(decode(encode(extract([Script("a.sql", TABLE + script)], Options(dialect="postgres")).derivations)))
+    found = index_of(
+        decode(encode(extract([Script("a.sql", TABLE + script)], Options(dialect="postgres")).derivations))
+    )
     for change in ("drop", "rename:n2"):
         entries = impact(found, "raw.t.name", change=Change.parse(change)).columns
         assert {e.column if e.column.startswith(("d.", "v.")) else "query:" for e in entries} == reached
