@@ -359,34 +359,37 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
             is_type = name[:1] not in ("!", "=", *_MARKS) and _TYPE_PLACE.search(_before(match, 400))
             unknown.setdefault(_TYPE_MARK + name if is_type else name, {})[line] = None
         output = _UNKNOWN.sub(_place, output)
-    lines: list[int] = []
+    parts, lines = _unmarked(output)
+    return Variant(fill("".join(parts), variables), tuple(lines))
+
+
+def _unmarked(output: str) -> tuple[list[str], list[int]]:
+    """The parts of a rendering between its marks, and for each of its lines the line of the template.
+
+    That is the line of the first part which is not blank: ``-%}`` puts text on the line on which the tag before began.
+    """
     parts: list[str] = []
-    here = 1
-    position = 0
-    fresh = True
-    for match in _MARK.finditer(output):
-        piece = output[position : match.start()]
+    lines = [1]
+    is_empty, is_blank = True, True
+    """Of the last line."""
+    here, position = 1, 0
+    while position <= len(output):
+        mark = _MARK.search(output, position)
+        piece = output[position : len(output) if mark is None else mark.start()]
         if piece:
             parts.append(piece)
-            breaks = piece.count("\n")
-            if fresh:
-                lines.append(here)
-                fresh = False
-            if breaks:
-                lines.extend([here] * (breaks - 1))
-                fresh = piece.endswith("\n")
-                if not fresh:
-                    lines.append(here)
-        here = int(match.group(1))
-        position = match.end()
-    piece = output[position:]
-    if piece:
-        parts.append(piece)
-        if fresh:
-            lines.append(here)
-        lines.extend([here] * piece.count("\n"))
-    text = fill("".join(parts), variables)
-    return Variant(text, tuple(lines) or (1,))
+            first, *rest = piece.split("\n")
+            says = bool(first) and not first.isspace()
+            if is_empty or (is_blank and says):
+                lines[-1] = here
+            is_empty, is_blank = is_empty and not first, is_blank and not says
+            if rest:
+                lines.extend([here] * len(rest))
+                is_empty, is_blank = not rest[-1], not rest[-1].strip()
+        if mark is None:
+            break
+        here, position = int(mark.group(1)), mark.end()
+    return parts, lines
 
 
 def _place(match: re.Match[str]) -> str:
