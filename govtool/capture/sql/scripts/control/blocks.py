@@ -129,7 +129,7 @@ def _statement(reader: StatementReader, tokens: list[Token]) -> None:
 
 
 def _run_by_explain(reader: StatementReader, tokens: list[Token]) -> list[Token]:
-    """Return the statement that EXPLAIN ANALYZE runs, if it changes anything (PostgreSQL's documentation of EXPLAIN)."""
+    """Return the statement that EXPLAIN ANALYZE runs, if it may change data (PostgreSQL: "EXPLAIN")."""
     if reader.lex.name not in variables.PLPGSQL or len(tokens) < 3:
         return []
     end = closing(tokens, 1) + 1 if tokens[1].token_type == marks.L_PAREN else 3
