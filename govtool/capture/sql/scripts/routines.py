@@ -118,8 +118,15 @@ def _enter(reader: StatementReader, tokens: list[Token], body: int, returns: int
 
 def _rule_or_synonym(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """Read PostgreSQL's rules, and synonyms; anything else is left as it is."""
-    at = find_word(tokens[:6], {"RULE", "SYNONYM"}, 1)
-    if at < 0 or any(word(token) in ("TABLE", "VIEW", "AS") for token in tokens[1:at]):
+    at = -1
+    for index, token in enumerate(tokens[1:6], 1):
+        text = word(token)
+        if text in ("TABLE", "VIEW", "AS"):
+            return tokens
+        if text in ("RULE", "SYNONYM"):
+            at = index
+            break
+    if at < 0:
         return tokens
     if word(tokens[at]) == "SYNONYM":
         links.synonym(reader, tokens, at)
