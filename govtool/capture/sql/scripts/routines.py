@@ -72,7 +72,8 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
         return None
     reader.add(tokens[:body], signature, "ignored", head=head)
     if kind in _OF_ONE_VALUE and reader.lex.name not in _DECLARES_BEHIND_AS and word(tokens[body]) == "AS":
-        return _only(reader, tokens[body + 1 :], name)
+        _only(reader, tokens[body + 1 :], name)
+        return None
     return _enter(reader, tokens, body, returns, name)
 
 

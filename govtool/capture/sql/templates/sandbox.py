@@ -5,7 +5,7 @@ on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -183,11 +183,14 @@ def _check_format(text: str, values: Iterable[Any]) -> None:
 
 def _check_join(separator: str, values: Any) -> None:
     """Refuse a text that is too long; items that are no texts are taken for short ones."""
-    if not isinstance(values, Sized) or not isinstance(values, Iterable):
+    if isinstance(values, str):
+        total = (len(separator) + 1) * len(values)
+    elif isinstance(values, Collection):
+        total = len(separator) * len(values)
+        if total <= MAX_VALUE:
+            total += sum(len(v) if isinstance(v, str) else 8 for v in values)
+    else:
         return
-    total = len(separator) * len(values)
-    if total <= MAX_VALUE and not isinstance(values, str):
-        total += sum(len(v) if isinstance(v, str) else 8 for v in values)
     if total > MAX_VALUE:
         raise Limit("a value that is too long")
 

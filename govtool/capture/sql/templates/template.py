@@ -416,10 +416,10 @@ def _unmarked(output: str) -> tuple[list[str], list[int]]:
         if piece:
             parts.append(piece)
             first, *rest = piece.split("\n")
-            says = bool(first) and not first.isspace()
-            if is_empty or (is_blank and says):
+            has_text = bool(first) and not first.isspace()
+            if is_empty or (is_blank and has_text):
                 lines[-1] = here
-            is_empty, is_blank = is_empty and not first, is_blank and not says
+            is_empty, is_blank = is_empty and not first, is_blank and not has_text
             if rest:
                 lines.extend([here] * len(rest))
                 is_empty, is_blank = not rest[-1], not rest[-1].strip()
