@@ -155,7 +155,8 @@ class Emitter:
         edges = self._edges(draft, target, diagnostics)
         references = self._references(draft, edges) if write.named or write.fills or write.listed else ()
         if draft.ended:
-            references = _all_named(references, edges)
+            own = "" if draft.target else self.dataset(write.target)  # of a relation that is no more
+            references = tuple([ref for ref in _all_named(references, edges) if ref.dataset != own])
             columns, edges = [], []
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:

@@ -101,6 +101,8 @@ class _ScriptFold:
         """Names that were dropped and not made again."""
         self.ended: list[Draft] = []
         """What was emptied or replaced."""
+        self.dropped: list[Draft] = []
+        """What was dropped and made again."""
         self.bindings: dict[int, Seen] = {}
         self.made_of: dict[int, Seen] = {}
         self.begun: dict[str, list[tuple[int, RelationVersion]]] = {}
@@ -274,7 +276,7 @@ class _ScriptFold:
         name = version.name
         self.live[name] = version
         for gone in self.gone.pop(name, ()):
-            self.ended += gone.drafts
+            self.dropped += gone.drafts
         if name in self.tracked:
             self.begun.setdefault(name, []).append((draft.statement.parsed.line, version))
 
@@ -335,16 +337,17 @@ class _ScriptFold:
         Args:
             kept: What the script leaves.
         """
-        gone = [d for versions in self.gone.values() for version in versions for d in version.drafts]
+        gone = [d for versions in self.gone.values() for version in versions for d in version.drafts] + self.dropped
         if not gone and not self.ended:
             return []
+        of_standing = len(self.ended)
         stands = {id(draft.write) for draft in kept}
         found: list[Draft] = []
-        for draft in (*self.ended, *gone):
+        for number, draft in enumerate((*self.ended, *gone)):
             if id(draft.write) in stands:
                 continue
             stands.add(id(draft.write))
-            if draft.target in self.live:
+            if number < of_standing and draft.target in self.live:
                 found.append(draft._replace(mode="delete", ended=True))
             else:  # the relation is no more: the statement stands for itself
                 found.append(draft._replace(target="", target_kind="query", mode="replace", ended=True))
