@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 TITLE = "## Extraction beside an earlier version"
-ROUNDS = 5
+ROUNDS = 3
 ROOT = Path(__file__).resolve().parents[1]
 FORMS = ("all", "without places", "without references and places")
 """What a store holds of derivations: all, or only what earlier versions held, too."""
