@@ -39,7 +39,7 @@ def merge(name: str, body: str, order: Iterable[str]) -> None:
     names = sorted(sections, key=lambda key: known.index(key) if key in known else len(known))
     text = "\n".join(f"<!-- section: {key} -->\n{sections[key]}<!-- end -->\n" for key in names)
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(f"{page_head(sections)}\n{text}")
+    PAGE.write_text(f"{page_head({key: sections[key] for key in names})}\n{text}")
 
 
 def page_sections() -> dict[str, str]:

@@ -53,6 +53,10 @@ _DICTIONARY = (
     "edges.list.element.source_path", "edges.list.element.target_path", "edges.list.element.functions",
     "edges.list.element.reason", "references.list.element.dataset", "references.list.element.path",
 )  # fmt: skip
+_NUMBERED = ("edges.list.element.kind", "edges.list.element.arm")
+"""Numbers that repeat; in a dictionary they are smaller, others are not."""
+_UNIQUE = dict.fromkeys(("fingerprint", "text", _PLACES), "DELTA_LENGTH_BYTE_ARRAY")
+"""Strings that are nearly unique to a row: all their lengths, then all their bytes, which compress better so."""
 
 
 @lru_cache(maxsize=1)
@@ -229,12 +233,21 @@ def _reference_arrays(references: list[ColumnRef]) -> list[Any]:
 
 
 def write_table(table: Any) -> bytes:
-    """Write a table of ``schema()`` as Parquet bytes, the same for the same rows."""
+    """Write a table of ``schema()`` as Parquet bytes, the same for the same rows.
+
+    Arrow's own copy of the schema is left out: it is 4 KB of every fragment, and Parquet's says the same.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", compression_level=3, write_statistics=False)
+    how = {"compression": "zstd", "compression_level": 3, "write_statistics": False, "store_schema": False}
+    with pq.ParquetWriter(
+        sink, table.schema, use_dictionary=[*_DICTIONARY, *_NUMBERED], column_encoding=_UNIQUE, **how
+    ) as writer:
+        writer.write_table(table)
+        metadata = table.schema.metadata or {}
+        writer.add_key_value_metadata({key.decode(): value.decode() for key, value in metadata.items()})
     data: bytes = sink.getvalue().to_pybytes()
     return data
 

@@ -233,4 +233,28 @@ LATER: dict[str, tuple[str, str]] = {
         "spark",
         "create table {sink} (w string); insert into {sink} replace where true select {col} from {src};",
     ),
+    "a digest of its own": (
+        "postgres",
+        "create function sha256(x text) returns text language plpgsql as $$ begin return x; end $$;"
+        " create table {sink} as select sha256({col}) as w from {src};",
+    ),
+    "a digest of its own in SQL": (
+        "postgres",
+        "create function sha256(x text) returns text language sql as 'select x';"
+        " create table {sink} as select sha256({col}) as w from {src};",
+    ),
+    "explained and run": (
+        "postgres",
+        "create table {sink} (w text); explain analyze insert into {sink} select {col} from {src};",
+    ),
+    "encryption undone in an update": (
+        "postgres",
+        "create table {sink} (id int, w text); insert into {sink} select id, pgp_sym_encrypt({col}, 'k') from {src};"
+        " update {sink} set w = pgp_sym_decrypt(w::bytea, 'k');",
+    ),
+    "k over rows that VALUES multiplies": (
+        "postgres",
+        "create table {sink} as select s.id, sum(ascii(s.{col})) as w from {src} s, lateral (values (1), (2)) v(x)"
+        " group by s.id having count(*) >= 20;",
+    ),
 }

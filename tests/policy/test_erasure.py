@@ -162,6 +162,14 @@ def test_a_key_that_has_one_source_leads_to_it_and_one_of_several_is_unknown():
     assert actions(planned(several)) == {"crm.users": "rebuild", "a.u": "unknown", "b.u": "unknown"}
 
 
+def test_what_a_union_puts_beside_a_key_may_be_one() -> None:
+    both = "create view v as select id from crm.users union all select person from old.users union all select 0 from c"
+    tasks = planned(sql(f"create table crm.users (id int); create table c (d int); {both}")).tasks
+    found = {task.dataset: (task.action, task.why) for task in tasks}
+    assert found["old.users"] == ("unknown", "old.users.person is a source of v.id, as a key is")
+    assert "c" not in found
+
+
 def test_an_opaque_step_is_unknown_and_says_so():
     index = sql(
         "CREATE TABLE crm.users (id int, x text); CREATE TABLE m.f AS SELECT nested.* FROM crm.users u, f(u.x) nested"

@@ -199,3 +199,24 @@ def test_a_deletion_takes_the_rows_that_foreign_keys_tie_to_it_and_what_reads_th
     assert found["g.*"] == ("rows", ("foreign key",))
     assert found["v.k"] == ("rows", ("foreign key", "rows"))
     assert {a.dataset for a in whatif(index, "delete", select_many(index, ["g"])).affected} == {"v"}
+
+
+@pytest.mark.parametrize(
+    ("script", "reached"),
+    [
+        ("insert into d(x) select name from raw.t; truncate table d", {"d.*"}),
+        ("insert into d select name from raw.t where id > 0; truncate table d; insert into d select 1", {"d.*"}),
+        ("create view v as select name from raw.t; create or replace view v as select id from raw.t", {"v.*"}),
+        ("create table x as select id from raw.t where name = ''; drop table x", {"query:"}),
+        ("create table x as select * from raw.t; drop table x", set()),
+        ("create table if not exists x (a text); insert into x select name from raw.t; drop table x", {"query:"}),
+    ],
+)
+def test_a_script_fails_where_a_later_statement_removes_what_an_earlier_one_wrote(script, reached):
+    found = index_of(
+        decode(encode(extract([Script("a.sql", TABLE + script)], Options(dialect="postgres")).derivations))
+    )
+    for change in ("drop", "rename:n2"):
+        entries = impact(found, "raw.t.name", change=Change.parse(change)).columns
+        assert {e.column if e.column.startswith(("d.", "v.")) else "query:" for e in entries} == reached
+    assert not impact(found, "raw.t.name", change=Change.parse("logic")).columns

@@ -69,6 +69,7 @@ def keys_of(index: Index, named: Iterable[int], also: Iterable[int] = ()) -> Key
                 keys.exact.setdefault(index.edge_target[edge], f"copied from {index.name(node)}")
         _partners(index, keys, node)
         waiting += keys.exact.keys() - known
+    _beside(index, keys)
     keys.possible = {d: why for d, why in keys.possible.items() if d not in keys.holders}
     return keys
 
@@ -96,6 +97,19 @@ def _upwards(index: Index, keys: Keys, node: int) -> None:
             several = f"one of several sources of {index.name(node)}"
             how = several if len(sources) > 1 else f"{index.name(node)} is made of it, and not copied"
             keys.possible.setdefault(index.node_dataset[source], how)
+
+
+def _beside(index: Index, keys: Keys) -> None:
+    """Note the datasets whose columns a UNION puts beside a key: what is in them may be the same identifier."""
+    for node in keys.exact:
+        if index.node_dataset[node] in keys.holders:
+            continue
+        sources = {index.edge_source[edge] for edge in index.in_edges(node) if _copies(index, edge)}
+        for source in sources - keys.exact.keys():
+            if not index.is_rows(source):
+                keys.possible.setdefault(
+                    index.node_dataset[source], f"{index.name(source)} is a source of {index.name(node)}, as a key is"
+                )
 
 
 def _partners(index: Index, keys: Keys, node: int) -> None:

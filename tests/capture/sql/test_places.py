@@ -172,3 +172,14 @@ def test_what_a_part_of_with_writes_has_its_places_there() -> None:
     part = "merge into d using s on s.id = d.id when matched then update set v = s.w + 1 returning d.v"
     found = texts(f"with m as ({part}) insert into log (n) select v from m")
     assert (found["s.w", "d.v"], found["d.v", "log.n"]) == ("v = s.w + 1", "v")
+
+
+def test_a_line_of_the_template_is_that_of_the_text_behind_a_tag_that_strips_whitespace() -> None:
+    sql = """select
+  {% for c in ['a', 'b'] -%}
+  t.{{ c }},
+  {% endfor -%}
+  t.z
+from t"""
+    places = {source: place for source, _, place in placed(sql) if place is not None}
+    assert {source: place.line for source, place in places.items()} == {"t.a": 3, "t.b": 3, "t.z": 5}

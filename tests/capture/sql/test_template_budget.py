@@ -59,3 +59,31 @@ def test_a_large_template_is_within_its_bounds():
     columns = "{% set columns = range(400)|list %}{% for t in range(20) %}select "
     text = columns + "{% for c in columns %}c{{ c }}{{ ', ' if not loop.last }}{% endfor %} from t{{ t }};{% endfor %}"
     assert render(text, file="a.sql").diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "range(99999)|join('a' * 99999)",
+        "range(99999)|join(d='a' * 99999)",
+        "('a' * 99999).join(range(99999)|map('string'))",
+        "zip(range(99999), range(99999))|join('a' * 99999)",
+        "'{:1000000000}'.format(1)",
+        "'{:{}}'.format(1, 10 ** 9)",
+        "'{a:{b}}'.format_map({'a': 1, 'b': 10 ** 9})",
+        "'%*d' % (10 ** 9, 1)",
+        "(1).to_bytes(10 ** 9, 'big')",
+        "'a'.encode().ljust(10 ** 9)",
+    ],
+)
+def test_a_value_that_would_fill_the_memory_is_not_made(value):
+    first, *_ = render(f"select '{{{{ {value} }}}}'", file="a.sql").diagnostics
+    assert first.message in (
+        "cannot be rendered: a value that is too long",
+        "cannot be rendered: a format that is too wide",
+    )
+
+
+def test_formats_of_ordinary_width_are_made():
+    text = "select '{{ '{:>{}}'.format('x', 5) }}', '{{ '%05d' % 3 }}', '{{ '{}-{}'.format(20240101, 'x') }}'"
+    assert render(text).variants[0].text == "select '    x', '00003', '20240101-x'"

@@ -154,12 +154,16 @@ class Emitter:
         diagnostics: list[Diagnostic] = []
         edges = self._edges(draft, target, diagnostics)
         references = self._references(draft, edges) if write.named or write.fills or write.listed else ()
+        if draft.ended:
+            own = "" if draft.target else self.dataset(write.target)  # of a relation that is no more
+            references = tuple([ref for ref in _all_named(references, edges) if ref.dataset != own])
+            columns, edges = [], []
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
             notes = [draft.statement.placed(d) for d in draft.statement.diagnostics]
             noted = set(notes)
             notes += [note for note in dict.fromkeys(diagnostics) if note not in noted]
-        complete = not write.output.open
+        complete = not write.output.open or draft.ended
         partial = (not complete and write.kind not in _COPIES) or any(n.severity != "info" for n in notes)
         derivation: Derivation = _new(
             Derivation,
@@ -396,6 +400,12 @@ class Emitter:
             note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.{HIDDEN}")
             diagnostics.append(draft.statement.placed(note))
         return edges
+
+
+def _all_named(references: tuple[ColumnRef, ...], edges: list[Edge]) -> tuple[ColumnRef, ...]:
+    """The references of a statement of which nothing is left, with the columns that its edges show to be named."""
+    named = [e.source for e in edges if not e.star and e.kind is not _UNION_ALL]
+    return tuple(sorted({*references, *[ref for ref in named if ref.path not in (_ROWS, HIDDEN)]}))
 
 
 def _hole(statement: StatementState) -> str:

@@ -3,7 +3,8 @@
 Inside one script (a session) order counts: a definition replaces what came before, INSERTs add up, TRUNCATE empties,
 DROP ends, RENAME moves. A table that was created, read and dropped again stays as a temporary one, so that what
 passed through it is not lost; so does what a relation was when it was read, where it became something else later
-(``versions``).
+(``versions``). Of what nobody reads, and a later statement empties, replaces or drops, the names stay: without a column
+that is named there, the script fails before it comes to that.
 
 Branches of control flow are folded side by side: each arm starts with what stood before the branch, and behind the
 branch stands what any of them left; where no arm need be taken, also what stood before. The bodies of routines run at
@@ -74,11 +75,14 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
             for write in statement.writes:
                 fold.watch(write, statement.parsed.line, statement.variant)
         for write in statement.writes:
-            fold.act(_new(Draft, (write, statement, write.target, write.target_kind, write.mode, None)))
+            fold.act(_new(Draft, (write, statement, write.target, write.target_kind, write.mode, None, False)))
     numbers: dict[str, int] = {}
     kept: list[Draft] = []
     for fold in folds.values():
         kept += fold.end(script.session, numbers)
+    if not script.logged:  # what a log has will not run again for being there
+        for fold in folds.values():
+            kept += fold.names_of_ended(kept)
     if len(kept) > 1:
         kept.sort(key=_index)
     return kept
@@ -95,6 +99,10 @@ class _ScriptFold:
         self.kept: list[Draft] = []
         self.gone: dict[str, list[RelationVersion]] = {}
         """Names that were dropped and not made again."""
+        self.ended: list[Draft] = []
+        """What was emptied or replaced."""
+        self.dropped: list[Draft] = []
+        """What was dropped and made again."""
         self.bindings: dict[int, Seen] = {}
         self.made_of: dict[int, Seen] = {}
         self.begun: dict[str, list[tuple[int, RelationVersion]]] = {}
@@ -239,7 +247,10 @@ class _ScriptFold:
         elif draft.mode == "replace" or target not in live or _makes_anew(draft, live[target]):
             before = live.get(target)
             whole = draft.mode == "replace" or draft.write.defines
-            left = kept_by(draft, before.drafts) if before is not None else []
+            left: list[Draft] = []
+            if before is not None:
+                left = kept_by(draft, before.drafts)
+                self.ended += before.drafts
             self._begin(RelationVersion(target, [*left, draft], whole=whole), draft)
         else:
             live[target].add(draft)
@@ -257,12 +268,15 @@ class _ScriptFold:
         left = [] if before is None else [d for d in before.drafts if d.write.defines]
         if before is not None and before.is_read:
             left = [emptied(d) for d in left]
+        if before is not None:
+            self.ended += before.drafts
         self._begin(RelationVersion(draft.target, left, whole=True), draft)
 
     def _begin(self, version: RelationVersion, draft: Draft) -> None:
         name = version.name
         self.live[name] = version
-        self.gone.pop(name, None)
+        for gone in self.gone.pop(name, ()):
+            self.dropped += gone.drafts
         if name in self.tracked:
             self.begun.setdefault(name, []).append((draft.statement.parsed.line, version))
 
@@ -316,6 +330,28 @@ class _ScriptFold:
                 self.pending = [draft.target]
                 views[id(draft.write)] = self._of_view(draft.write)
         return KeptVersions(standing, self.bindings, self.made_of, views).keep(kept, session_part(session), numbers)
+
+    def names_of_ended(self, kept: list[Draft]) -> list[Draft]:
+        """What was emptied, replaced or dropped and is not kept, for the sake of the columns that it names.
+
+        Args:
+            kept: What the script leaves.
+        """
+        gone = [d for versions in self.gone.values() for version in versions for d in version.drafts] + self.dropped
+        if not gone and not self.ended:
+            return []
+        of_standing = len(self.ended)
+        stands = {id(draft.write) for draft in kept}
+        found: list[Draft] = []
+        for number, draft in enumerate((*self.ended, *gone)):
+            if id(draft.write) in stands:
+                continue
+            stands.add(id(draft.write))
+            if number < of_standing and draft.target in self.live:
+                found.append(draft._replace(mode="delete", ended=True))
+            else:  # the relation is no more: the statement stands for itself
+                found.append(draft._replace(target="", target_kind="query", mode="replace", ended=True))
+        return found
 
     def _keep_gone(self, kept: list[Draft], standing: set[tuple[int, str, str]]) -> None:
         """Keep what is dropped at the end though others read it: as temporary."""

@@ -109,6 +109,8 @@ class PartMaker:
         status: dict[int, str] = {}
         for draft in fold_script(script, self.read_names):
             derivation = self._emitter.derivation(draft)
+            if draft.ended and not derivation.references:
+                continue
             part.derivations.append(derivation)
             number = id(draft.statement)
             if derivation.status == "partial" or number not in status:

@@ -34,6 +34,9 @@ class Draft(NamedTuple):
     """That of the write; ``append`` for a definition that does not end an earlier one, as it is in another branch."""
     bound: Mapping[str, tuple[str, ...]] | None = None
     """Relations of the names that it reads, where they are not the final ones."""
+    ended: bool = False
+    """True if nothing is left of what it wrote: it counts for the columns that it names alone, without which the script
+    fails."""
 
     @property
     def key(self) -> tuple[int, str]:

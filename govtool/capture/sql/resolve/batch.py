@@ -184,6 +184,7 @@ class Batch(Tables):
             if walk.conditions:
                 self.recorder.spoil()
         walk.tests = statement.parsed.tests
+        walk.redefined = self.unread
         statement.writes = writes_of(walk, tree)
         self._complete_writes(walk, statement)
         if self.keeps_places and not statement.script.logged:

@@ -214,6 +214,7 @@ class Definitions(Relations):
             self.functions[function.name] = function
             statement.function_mark = self.function_marks[function.name] = _function_mark(tree, statement)
             self.unparsed_functions.pop(function.name, None)
+            self._foreign(function.name.rsplit(".", 1)[-1])  # where the parser takes a call for its own function
             return []
         if _is_foreign(statement):
             written = tree.find(nodes.Table)

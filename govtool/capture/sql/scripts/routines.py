@@ -16,6 +16,9 @@ from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, l
 from govtool.names import fold, join_name
 
 _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})
+_OF_ONE_VALUE = frozenset({"FUNCTION", "MACRO", "AGGREGATE"})
+_DECLARES_BEHIND_AS = frozenset({"oracle", "tsql", "fabric", "teradata", "exasol"})
+"""Dialects in which statements and declarations of a function's body follow AS without a BEGIN."""
 _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})
 _BODY = frozenset({"BEGIN", "DECLARE"})
 _NO_BODY = word_set("OWNER CALLER DEFINER SELF RESTRICT IDENTITY NOT NULL")
@@ -68,7 +71,18 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
         _quoted_body(reader, tokens[body], name)
         return None
     reader.add(tokens[:body], signature, "ignored", head=head)
+    if kind in _OF_ONE_VALUE and reader.lex.name not in _DECLARES_BEHIND_AS and word(tokens[body]) == "AS":
+        _only(reader, tokens[body + 1 :], name)
+        return None
     return _enter(reader, tokens, body, returns, name)
+
+
+def _only(reader: StatementReader, rest: list[Token], name: str) -> None:
+    """Read the expression of a function that could not be read as a whole: no other statement is of its body."""
+    reader.routine = name
+    if rest:
+        reader.statement(rest)
+    reader.routine = None
 
 
 def _quoted_body(reader: StatementReader, token: Token, name: str | None) -> None:
@@ -105,8 +119,15 @@ def _enter(reader: StatementReader, tokens: list[Token], body: int, returns: int
 
 def _rule_or_synonym(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """Read PostgreSQL's rules, and synonyms; anything else is left as it is."""
-    at = find_word(tokens[:6], {"RULE", "SYNONYM"}, 1)
-    if at < 0 or any(word(token) in ("TABLE", "VIEW", "AS") for token in tokens[1:at]):
+    at = -1
+    for index, token in enumerate(tokens[1:6], 1):
+        text = word(token)
+        if text in ("TABLE", "VIEW", "AS"):
+            return tokens
+        if text in ("RULE", "SYNONYM"):
+            at = index
+            break
+    if at < 0:
         return tokens
     if word(tokens[at]) == "SYNONYM":
         links.synonym(reader, tokens, at)
@@ -133,6 +154,8 @@ def _kind(tokens: list[Token]) -> int:
     """Return the position of the kind of routine, or -1 if the statement creates something else."""
     for index, token in enumerate(tokens[1:10], 1):
         text = word(token)
+        if text == "AGGREGATE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "FUNCTION":
+            continue
         if text in _KINDS or (text == "TYPE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "BODY"):
             return index
         if text in _OTHERS:

@@ -252,7 +252,7 @@ class ScriptReader(StatementReader):
             note = self.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
             self.add(tokens, bindings.arguments(self, tokens, 0), "ignored", note, head="call")
             return
-        comma = stray_comma(tokens, self.lex.name)
+        comma = stray_comma(tokens, self.text, self.lex.name)
         message = "a comma without an item before or after it: read as if it were not there"
         notes = () if comma is None else (self.diagnostic("parse-error", "warning", message, comma),)
         self.add(tokens, tree, "parsed", *notes)

@@ -202,13 +202,12 @@ def returned(reader: StatementReader, tokens: list[Token], second: str) -> bool:
 
 
 def returned_value(reader: StatementReader, tokens: list[Token], value: list[Token]) -> None:
-    """Read ``RETURN expression`` of a function that returns one value."""
-    if len(value) < 3 and (
-        value[-1].token_type in STRING_TYPES
-        or value[-1].token_type == marks.NUMBER
-        or word(value[-1]) in ("NEW", "OLD", "NULL")
-    ):
-        return
+    """Read ``RETURN expression`` of a function that returns one value; a constant counts under a condition alone."""
+    if len(value) < 3:
+        last = value[-1]
+        is_constant = last.token_type in STRING_TYPES or last.token_type == marks.NUMBER or word(last) == "NULL"
+        if word(last) in ("NEW", "OLD") or (is_constant and not reader.flow.branches.tests):
+            return
     query = variables.value_of(reader, value)
     if query is not None:
         tree = exp.Set(returns=reader.routine, expression=query, quiet=True, scalar=True)

@@ -196,6 +196,8 @@ def end_of_rule(tokens: list[Token], start: int, end: int) -> int:
     """The place behind the commands in parentheses of a rule that begins at ``start``, if its first one ends at
     ``end``; else that.
     """
+    if start + 1 >= end or word(tokens[start + 1]) not in ("RULE", "OR"):  # CREATE [OR REPLACE] RULE
+        return end
     do = find_word(tokens[start:end], {"DO"}, 1) if find_word(tokens[start : start + 4], {"RULE"}, 1) > 0 else -1
     for at in range(start + do + 1, min(start + do + 3, end)) if do > 0 else ():
         if tokens[at].token_type == marks.L_PAREN:

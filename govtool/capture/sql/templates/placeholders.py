@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -46,6 +46,20 @@ def fill(text: str, variables: Mapping[str, object] | None = None, dialect: str 
     if text.count("/*", text.rfind("*/") + 1) > _MOST_UNCLOSED:
         return text  # each would be followed to the end
     return _PARAMETERS.sub(partial(_replaced, variables or {}), text)
+
+
+def parameters(text: str) -> Iterator[re.Match[str]]:
+    """Yield the parameters of a text, with their names in the groups ``dollar``, ``percent``, ``brace`` and others."""
+    if "{" not in text or text.count("/*", text.rfind("*/") + 1) > _MOST_UNCLOSED:
+        return
+    for match in _PARAMETERS.finditer(text):
+        if match["skip"] is None:
+            yield match
+
+
+def plain_name(name: str) -> str:
+    """The name that stands for a parameter without a value."""
+    return re.sub(r"\W", "_", name)
 
 
 def _replaced(values: Mapping[str, object], match: re.Match[str]) -> str:
@@ -94,4 +108,4 @@ def _value(name: str, values: Mapping[str, object]) -> str:
     value = values.get(name)
     if isinstance(value, (str, int, float)) and not isinstance(value, bool) and len(str(value)) < 10_000:
         return str(value)
-    return re.sub(r"\W", "_", name)
+    return plain_name(name)

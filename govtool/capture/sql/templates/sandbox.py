@@ -5,7 +5,7 @@ on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -20,6 +20,9 @@ from govtool.capture.sql.templates.rendering import PackageMacros, current
 from govtool.capture.sql.templates.unknown import MAX_VALUE, Limit, Unknown, bounded_text, plain
 
 _WIDE = re.compile(r"\d{4,}")
+_NESTED = re.compile(r"\{[^{}]*\{|%[-+ #0]*(?:\d*\.)?\*")
+"""A format whose width is one of the values: ``{:{}}``, ``%*d``."""
+_GROWS = ("ljust", "rjust", "center", "zfill", "expandtabs", "to_bytes")
 
 
 class SandboxedTemplates(SandboxedEnvironment):
@@ -40,8 +43,8 @@ class SandboxedTemplates(SandboxedEnvironment):
             _check_power(left, right)
         elif operator == "*":
             _check_product(left, right)
-        if operator == "%" and isinstance(left, str) and _WIDE.search(left):
-            raise Limit("a format that is too wide")
+        if operator == "%" and isinstance(left, str):
+            _check_format(left, right if isinstance(right, tuple) else (right,))
         if length > MAX_VALUE:
             raise Limit("a value that is too long")
         result = super().call_binop(context, operator, left, right)
@@ -81,7 +84,7 @@ class SandboxedTemplates(SandboxedEnvironment):
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """A call, counted; of an unknown value it is unknown."""
         run = current()
-        owner = getattr(__obj, "__self__", None) if not isinstance(__obj, Unknown) else None
+        owner = _owner(__obj)
         run.count_call(owner if isinstance(owner, (str, list, dict, tuple, set)) else None, args, kwargs)
         caller = kwargs.get("caller")
         if isinstance(__obj, dbt.CallStatement):
@@ -94,9 +97,11 @@ class SandboxedTemplates(SandboxedEnvironment):
         name = getattr(__obj, "__name__", "")
         if isinstance(owner, str):
             _check_text_method(owner, name, args, kwargs)
+        elif isinstance(owner, (bytes, bytearray, int)):
+            _check_number_method(owner, name, args, kwargs)
         elif name == "strftime" and args and _WIDE.search(str(args[0])):
             raise Limit("a format that is too wide")
-        elif isinstance(owner, (list, dict)) and size(owner) + sum(size(a) for a in args) > MAX_VALUE:
+        elif isinstance(owner, (list, dict, set)) and size(owner) + sum(size(a) for a in args) > MAX_VALUE:
             raise Limit("a value that is too long")
         try:
             return super().call(__context, __obj, *args, **kwargs)
@@ -108,9 +113,16 @@ class SandboxedTemplates(SandboxedEnvironment):
             return Unknown(plain(name or "call"), True)
 
 
+def _owner(called: Any) -> Any:
+    """The object whose method is called; the sandbox has a function of its own around ``format``."""
+    if isinstance(called, Unknown):
+        return None
+    return getattr(getattr(called, "__wrapped__", called), "__self__", None)
+
+
 def size(value: object) -> int:
     """Characters or items of a value; 1 for anything else."""
-    return len(value) if isinstance(value, (str, bytes, list, tuple, dict, set)) else 1
+    return len(value) if isinstance(value, (str, bytes, bytearray, list, tuple, dict, set, range)) else 1
 
 
 def _check_power(left: Any, right: Any) -> None:
@@ -132,28 +144,55 @@ def _check_product(left: Any, right: Any) -> None:
 
 
 def _check_text_method(text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    if name in ("ljust", "rjust", "center", "zfill", "expandtabs"):
-        if any(isinstance(a, int) and a > 10_000 for a in (*args, *kwargs.values())):
-            raise Limit("a value that is too long")
+    if name in _GROWS:
+        _check_numbers((*args, *kwargs.values()))
     elif name == "replace" and len(args) > 1 and isinstance(args[0], str) and isinstance(args[1], str):
         if text.count(args[0]) * len(args[1]) + len(text) > MAX_VALUE:
             raise Limit("a value that is too long")
     elif name == "join" and args:
         _check_join(text, args[0])
     elif name in ("format", "format_map"):
-        if _WIDE.search(text):
-            raise Limit("a format that is too wide")
+        _check_format(text, (*args, *kwargs.values()))
         if sum(size(a) for a in (*args, *kwargs.values())) * max(text.count("{"), 1) > MAX_VALUE:
             raise Limit("a value that is too long")
     elif name == "translate":
         raise Limit("translate is not allowed")
 
 
+def _check_number_method(owner: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Refuse what makes long values of bytes and of numbers."""
+    if name in _GROWS:
+        _check_numbers((*args, *kwargs.values()))
+    elif name in ("join", "replace", "translate") and isinstance(owner, (bytes, bytearray)):
+        raise Limit(f"{name} of bytes is not allowed")
+
+
+def _check_numbers(values: Iterable[Any]) -> None:
+    if any(isinstance(value, int) and value > 10_000 for value in values):
+        raise Limit("a value that is too long")
+
+
+def _check_format(text: str, values: Iterable[Any]) -> None:
+    """Refuse a format that is too wide: by itself, or by the values that it takes its width from."""
+    given = list(values)
+    for value in tuple(given):
+        given += value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    if _WIDE.search(text) or (_NESTED.search(text) and any(_WIDE.search(str(value)[:100]) for value in given)):
+        raise Limit("a format that is too wide")
+
+
 def _check_join(separator: str, values: Any) -> None:
-    if isinstance(values, (list, tuple, dict, set)):
-        total = sum(len(v) if isinstance(v, str) else 8 for v in values) + len(separator) * len(values)
-        if total > MAX_VALUE:
-            raise Limit("a value that is too long")
+    """Refuse a text that is too long; items that are no texts are taken for short ones."""
+    if isinstance(values, str):
+        total = (len(separator) + 1) * len(values)
+    elif isinstance(values, Collection):
+        total = len(separator) * len(values)
+        if total <= MAX_VALUE:
+            total += sum(len(v) if isinstance(v, str) else 8 for v in values)
+    else:
+        return
+    if total > MAX_VALUE:
+        raise Limit("a value that is too long")
 
 
 # -- filters
@@ -175,10 +214,10 @@ def _check_filter(name: str, value: Any, arguments: tuple[Any, ...], options: Ma
     if name == "replace" and len(arguments) > 1:
         _check_text_method(str(value), "replace", tuple(str(a) for a in arguments[:2]), {})
     elif name == "join":
-        _check_join(str(arguments[0]) if arguments else "", value)
+        given = arguments[0] if arguments else options.get("d", "")
+        _check_join(str(given), value)
     elif name == "format":
-        if _WIDE.search(str(value)):
-            raise Limit("a format that is too wide")
+        _check_format(str(value), (*arguments, *options.values()))
     elif name in ("indent", "wordwrap", "center") and size(value) > MAX_VALUE // 10:
         raise Limit("a value that is too long")
 
@@ -194,6 +233,9 @@ def guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         budget.spend(args[first:], kwargs)
         if isinstance(value, Unknown):
             return _of_unknown(name, value, args[first + 1 :])
+        if name == "join" and isinstance(value, Iterator):
+            value = list(islice(value, MAX_VALUE))
+            args = (*args[:first], value, *args[first + 1 :])
         _check_filter(name, value, args[first + 1 :], kwargs)
         try:
             result = function(*args, **kwargs)

@@ -17,7 +17,7 @@ from govtool.capture.sql.templates.budget import Clock
 from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template
 from govtool.capture.sql.templates.macros import MacroLibrary
-from govtool.capture.sql.templates.placeholders import fill
+from govtool.capture.sql.templates.placeholders import fill, parameters, plain_name
 from govtool.capture.sql.templates.rendering import TemplateRun
 from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.stripping import strip_tags
@@ -121,7 +121,7 @@ def render(
         sqlx = read_sqlx(text, file)
         return Rendered((Variant(fill(sqlx.text, variables, dialect)),), sqlx.diagnostics)
     if not is_template(text):
-        return Rendered((Variant(fill(text, variables, dialect)),))
+        return _parametrised(text, variables, file, dialect)
     source = _GLUED.sub(r"\1 ", _CONTROL.sub(" ", text))
 
     def stripped(notes: Iterable[Diagnostic]) -> Rendered:
@@ -132,7 +132,7 @@ def render(
     except Limit as error:
         if _BLOCKS.search(source) is None:
             # Braces of something else, such as a format string.
-            return Rendered((Variant(fill(text, variables, dialect)),))
+            return _parametrised(text, variables, file, dialect)
         note = Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line)
         return stripped([note])
     clock = Clock()
@@ -162,6 +162,21 @@ def render(
     return _rendered(variants, diagnostics, unknown, done)._replace(holes=holes)
 
 
+def _parametrised(text: str, variables: Mapping[str, object] | None, file: str, dialect: str) -> Rendered:
+    """A text without tags, whose parameters may stand for relations: which ones is not known without a value."""
+    holes: list[Hole] = []
+    for match in parameters(text):
+        name = match["dollar"] or match["brace"]
+        if name is None or name in (variables or {}) or not (_names_target(match) or _names_relation(match)):
+            continue
+        why = UNNAMED_TARGET if _names_target(match) else UNNAMED_RELATION
+        line = text.count("\n", 0, match.start()) + 1
+        note = Diagnostic("template", "warning", f"{name} has no value: {why}", file or None, line)
+        holes.append(Hole(note, plain_name(name), (line,)))
+    diagnostics = tuple([hole.note for hole in holes])
+    return Rendered((Variant(fill(text, variables, dialect)),), diagnostics, holes=tuple(holes))
+
+
 def _holes(
     unknown: Mapping[str, Mapping[int, None]], runs: Sequence[TemplateRun], lines: Sequence[str], file: str
 ) -> Iterator[Hole]:
@@ -175,7 +190,7 @@ def _holes(
         if line <= len(lines):
             message = as_written(message, lines[line - 1])
         note = Diagnostic("template", "warning", message, file or None, line)
-        text = "" if name[:1] in (_TYPE_MARK, "!") else name.lstrip("=?")
+        text = "" if name[:1] in (_TYPE_MARK, "!") else name.lstrip(f"=?{_TARGET_MARK}")
         yield Hole(note, text, tuple(places), is_value=name[:1] == _VALUE_MARK)
 
 
@@ -243,7 +258,17 @@ def _rendered(
 UNNAMED_RELATION: Final = "which relation is read is not known"
 """How the note ends of a template in which a relation is named by a value that nobody gave."""
 
+UNNAMED_TARGET: Final = "which relation is written is not known"
+"""The same of a relation that is written."""
+_TARGET_MARK: Final = ">"
+"""Behind the ``=`` of such a name."""
+
 _RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
+_TARGET_PLACE = re.compile(
+    r"""\b(?:INSERT\s+(?:OVERWRITE\s+|IGNORE\s+|OR\s+REPLACE\s+)?(?:INTO\s+)?(?:TABLE\s+)?|MERGE\s+(?:INTO\s+)?|UPDATE\s+
+    |CREATE\s+(?:\w+\s+){0,4}?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?)(?:[^\s(),]*\.)?["`]?\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _QUALIFIER_PLACE = re.compile(
     r"""\b(?:FROM|JOIN|INTO|UPDATE|TABLE|VIEW|EXISTS|USING)\s+(?:[^\s(),]*\.)?["`]?\Z""", re.IGNORECASE
 )
@@ -275,7 +300,7 @@ def is_unbounded(note: Diagnostic) -> bool:
         return False
     if note.message.endswith(_ONLY_A_TYPE):
         return False
-    return note.message.endswith(UNNAMED_RELATION) or _UNBOUNDED.match(note.message) is not None
+    return note.message.endswith((UNNAMED_RELATION, UNNAMED_TARGET)) or _UNBOUNDED.match(note.message) is not None
 
 
 def _missing(name: str, reasons: Mapping[str, str]) -> str:
@@ -284,6 +309,8 @@ def _missing(name: str, reasons: Mapping[str, str]) -> str:
         return _missing(name[1:], reasons) + _ONLY_A_TYPE
     if name[:1] == "!":
         return name[1:]
+    if name[:2] == f"={_TARGET_MARK}":
+        return f"{name[2:]} has no value: {UNNAMED_TARGET}"
     if name[:1] == "=":
         return f"{name[1:]} has no value: {UNNAMED_RELATION}"
     if name[:1] == _VALUE_MARK:
@@ -312,6 +339,14 @@ def _names_relation(match: re.Match[str]) -> bool:
     if _CONDITION_PLACE.search(before) and _AFTER_CONDITION.match(behind):
         return True
     return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))
+
+
+def _names_target(match: re.Match[str]) -> bool:
+    """Return whether a value that nobody gave is the whole name of a relation that is written, or the last part."""
+    behind = _MARK.sub("", match.string[match.end() : match.end() + 40]).lstrip('"`')
+    return _TARGET_PLACE.search(_before(match, 200)) is not None and not (
+        behind[:1].isalnum() or behind[:1] in ("_", ".", "\ue002")
+    )
 
 
 def _is_qualifier(match: re.Match[str]) -> bool:
@@ -349,7 +384,9 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
     if "\ue002" in output:
         for match in _UNKNOWN.finditer(output):
             name = match.group(1)
-            if name[:1] == "=" and not _names_relation(match):
+            if name[:1] == "=" and _names_target(match):
+                name = f"={_TARGET_MARK}{name[1:]}"
+            elif name[:1] == "=" and not _names_relation(match):
                 column = _column_of(match, name[1:])
                 if not column and not _is_qualifier(match):
                     continue
@@ -359,34 +396,37 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
             is_type = name[:1] not in ("!", "=", *_MARKS) and _TYPE_PLACE.search(_before(match, 400))
             unknown.setdefault(_TYPE_MARK + name if is_type else name, {})[line] = None
         output = _UNKNOWN.sub(_place, output)
-    lines: list[int] = []
+    parts, lines = _unmarked(output)
+    return Variant(fill("".join(parts), variables), tuple(lines))
+
+
+def _unmarked(output: str) -> tuple[list[str], list[int]]:
+    """The parts of a rendering between its marks, and for each of its lines the line of the template.
+
+    That is the line of the first part which is not blank: ``-%}`` puts text on the line on which the tag before began.
+    """
     parts: list[str] = []
-    here = 1
-    position = 0
-    fresh = True
-    for match in _MARK.finditer(output):
-        piece = output[position : match.start()]
+    lines = [1]
+    is_empty, is_blank = True, True
+    """Of the last line."""
+    here, position = 1, 0
+    while position <= len(output):
+        mark = _MARK.search(output, position)
+        piece = output[position : len(output) if mark is None else mark.start()]
         if piece:
             parts.append(piece)
-            breaks = piece.count("\n")
-            if fresh:
-                lines.append(here)
-                fresh = False
-            if breaks:
-                lines.extend([here] * (breaks - 1))
-                fresh = piece.endswith("\n")
-                if not fresh:
-                    lines.append(here)
-        here = int(match.group(1))
-        position = match.end()
-    piece = output[position:]
-    if piece:
-        parts.append(piece)
-        if fresh:
-            lines.append(here)
-        lines.extend([here] * piece.count("\n"))
-    text = fill("".join(parts), variables)
-    return Variant(text, tuple(lines) or (1,))
+            first, *rest = piece.split("\n")
+            has_text = bool(first) and not first.isspace()
+            if is_empty or (is_blank and has_text):
+                lines[-1] = here
+            is_empty, is_blank = is_empty and not first, is_blank and not has_text
+            if rest:
+                lines.extend([here] * len(rest))
+                is_empty, is_blank = not rest[-1], not rest[-1].strip()
+        if mark is None:
+            break
+        here, position = int(mark.group(1)), mark.end()
+    return parts, lines
 
 
 def _place(match: re.Match[str]) -> str:

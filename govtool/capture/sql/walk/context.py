@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeVar
 
 from sqlglot import exp
@@ -82,6 +83,7 @@ class Walk:
         parameters: Names of parameters and variables of the routine in whose body the statement stands.
         conditions: Conditions of the triggers that run the statement.
         tests: Conditions of the IFs around the statement.
+        redefined: Names of masking functions that routines of the batch have: what such a call does is theirs to say.
         variables: Whether the script has variables.
         targets: Names under which an assignment may qualify the columns that it sets.
     """
@@ -109,6 +111,7 @@ class Walk:
         self.parameters: frozenset[str] = frozenset()
         self.conditions: Sequence[TriggerCondition] = ()
         self.tests: Sequence[exp.Expr] = ()
+        self.redefined: AbstractSet[str] = frozenset()
         self.variables = False
         self.targets: frozenset[str] = frozenset()
         self.plain_names = _plain_names.setdefault(dialect, {})

@@ -12,7 +12,14 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import routines, table_functions
 from govtool.capture.sql.scripts.control import bindings, dynamic, folding, strings, variable_statements, variables
-from govtool.capture.sql.scripts.control.control_words import MODIFYING, STRIPPERS, cursor_of, has_query, read_query
+from govtool.capture.sql.scripts.control.control_words import (
+    MODIFYING,
+    STRIPPERS,
+    cursor_of,
+    has_query,
+    read_queries,
+    read_query,
+)
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites import outputs
 from govtool.capture.sql.syntax import marks
@@ -21,6 +28,10 @@ from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, n
 _CONTROL = frozenset({"IF", "ELSE", "WHILE", "BEGIN", "END"})
 _CHANGING = frozenset({"GET", "GET_DIAGNOSTICS", "UNSET"})
 """First words of statements that change variables to what is not followed."""
+_EVALUATES = frozenset({"ASSERT", "RAISE"})
+"""First words of statements that only look at values, which queries in them may bring."""
+_RUN = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "WITH"})
+"""What an EXPLAIN ANALYZE may change data by."""
 _NO_ASSIGNMENT = frozenset({"SET", "UPDATE", "INSERT", "MERGE", "DELETE", "ALTER", "COPY"})
 
 IGNORED = word_set(
@@ -97,8 +108,14 @@ def _statement(reader: StatementReader, tokens: list[Token]) -> None:
     if head == "FETCH" and variable_statements.fetched(reader, tokens):
         return
     if ignored(head) and not (head == "CACHE" and has_query(tokens)):
+        run = _run_by_explain(reader, tokens) if head == "EXPLAIN" else []
+        if run:
+            _statement(reader, run)
+            return
         if head in _CHANGING:
             reader.flow.strings.clear()
+        elif head in _EVALUATES:
+            read_queries(reader, tokens)
         reader.add(tokens, None, "ignored")
         return
     if _assigns(reader, tokens, head):
@@ -109,6 +126,16 @@ def _statement(reader: StatementReader, tokens: list[Token]) -> None:
         reader.statement(tokens)
     else:
         reader.add(tokens, tree, "parsed")
+
+
+def _run_by_explain(reader: StatementReader, tokens: list[Token]) -> list[Token]:
+    """Return the statement that EXPLAIN ANALYZE runs, if it may change data (PostgreSQL: "EXPLAIN")."""
+    if reader.lex.name not in variables.PLPGSQL or len(tokens) < 3:
+        return []
+    end = closing(tokens, 1) + 1 if tokens[1].token_type == marks.L_PAREN else 3
+    options = {word(token) for token in tokens[1:end]}
+    start = next((i for i, token in enumerate(tokens[: end + 2]) if i and word(token) in _RUN), -1)
+    return tokens[start:] if start > 0 and options & {"ANALYZE", "ANALYSE"} else []
 
 
 def _read_query(reader: StatementReader, tokens: list[Token], head: str) -> None:

@@ -398,3 +398,14 @@ def read_query(reader: StatementReader, tokens: list[Token]) -> None:
                 end = max(closing(tokens, index - 1), index + 1)
             reader.statement(variable_statements.into(reader, tokens[index:end])[0])
             return
+
+
+def read_queries(reader: StatementReader, tokens: list[Token]) -> None:
+    """Read each query in parentheses among these tokens."""
+    index = 0
+    while index < len(tokens) - 1:
+        end = index
+        if tokens[index].token_type == marks.L_PAREN and word(tokens[index + 1]) in _QUERY:
+            end = closing(tokens, index)
+            reader.statement(tokens[index + 1 : end])
+        index = end + 1

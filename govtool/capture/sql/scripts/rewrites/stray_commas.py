@@ -6,6 +6,7 @@ not end with a comma.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -17,13 +18,21 @@ _ENDS_WITHOUT = frozenset({"postgres", "redshift", "mysql", "oracle", "tsql", "s
 """Dialects whose lists of columns do not end with a comma."""
 
 
-def stray_comma(tokens: list[Token], dialect: str) -> Token | None:
+_MAY_BE_STRAY: Final = re.compile(r",\s*(?:[,#]|--|/\*|//|from\b)|\bselect\s*(?:[,#]|--|/\*|//)", re.IGNORECASE)
+"""A comma or SELECT with a comma, a FROM or a comment behind it: most texts have none, and their tokens are not looked
+at."""
+
+
+def stray_comma(tokens: list[Token], text: str, dialect: str) -> Token | None:
     """Return the first comma of a statement that has no item on one side; None without any.
 
     Args:
         tokens: The statement's.
+        text: What they are tokens of.
         dialect: A sqlglot dialect name.
     """
+    if _MAY_BE_STRAY.search(text, tokens[0].start, tokens[-1].end + 1) is None:
+        return None
     before: TokenType | None = None
     for place, token in enumerate(tokens):
         kind = token.token_type

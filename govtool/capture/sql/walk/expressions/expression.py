@@ -32,6 +32,7 @@ from govtool.capture.sql.walk.dispatch import by_class
 from govtool.capture.sql.walk.expressions.columns import resolve_column
 from govtool.capture.sql.walk.expressions.functions import function_name
 from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.functions.facts import as_unread
 
 Column = nodes.Column
 
@@ -221,7 +222,10 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
             if kind == IDENTITY:
                 kind = TRANSFORMATION
         elif role >= FUNCTION and kind < CONDITIONAL:  # or an aggregate: columns and special nodes are done with
-            chain = interner.prepend(function_name(item, walk.dialect), chain)
+            name = function_name(item, walk.dialect)
+            if walk.redefined and name in walk.redefined:
+                name = as_unread(name)
+            chain = interner.prepend(name, chain)
             kind = _through_call(role, kind)
         for value in item.args.values():
             cls = type(value)

@@ -279,7 +279,14 @@ def _add_rows(walk: Walk, node: exp.TableFromRows, scope: Scope, env: Environmen
         add_output(walk, node, function_output(walk, inner, scope, env), scope, env)
 
 
+def _add_braces(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
+    """``FROM ${ref('t')}`` of a tool that is not known here, which BigQuery's parser takes for a struct."""
+    walk.diagnose("opaque", "the rows come from what a tool puts for ${…}: what it returns is not known", node)
+    add_output(walk, node, QueryOutput(), scope, env)
+
+
 ITEMS: Final[dict[type, FromItem]] = {
+    nodes.Struct: _add_braces,
     nodes.Table: _add_table,
     nodes.Subquery: _add_subquery,
     nodes.Lateral: _add_lateral,

@@ -155,8 +155,8 @@ def _declare(walk: Walk, tree: exp.Expr) -> None:
 
 
 def _keep(walk: Walk, name: str, output: QueryOutput, reason: str, *, is_row: bool = False) -> None:
-    """Keep a value, unless it is a constant, which has no sources."""
-    if name != RETURN and not (output.open or walk.rows or walk.reads or any(output.deps)):
+    """Keep a value, unless it is a constant, which has no sources but the conditions that it is set under."""
+    if name != RETURN and not (output.open or walk.rows or walk.reads or any(output.deps) or walk.tests):
         return
     kept = output.copy()
     # Alternatives are numbered within a statement: what another reads of them is needed by all.

@@ -158,7 +158,8 @@ def _create_listed(walk: Walk, declared: _Declared) -> None:
                 output.add(walk.name(column.this), ())
     mode = "replace" if _generated(walk, table, output) else "declare"
     own = TableInfo(target_name(walk, table), dict.fromkeys(output.names), complete=True)
-    constraints.note_checks(walk, own, table.expressions if isinstance(table, nodes.Schema) else [])
+    items = [item for item in table.expressions if _is_constrained(item)] if isinstance(table, nodes.Schema) else []
+    constraints.note_checks(walk, own, items)
     write = write_to(walk, table, output, "create_table", mode, declared.kind, None, defines=bool(output.names))
     write.reads.pop(write.target, None)
     _parents(walk, write, properties)
@@ -166,10 +167,15 @@ def _create_listed(walk: Walk, declared: _Declared) -> None:
     if location:
         _located(walk, write, location)
     if write.target and isinstance(table, nodes.Schema):
-        constraints.need_constraints(walk, own, declared.kind, table.expressions)
-        rules = [rule for item in table.expressions for rule in item.find_all(nodes.MaskingPolicyColumnConstraint)]
+        constraints.need_constraints(walk, own, declared.kind, items)
+        rules = [rule for item in items for rule in item.find_all(nodes.MaskingPolicyColumnConstraint)]
         rules += [item for item in properties if isinstance(item, nodes.RowAccessProperty)]
         constraints.need_rules(walk, own, declared.kind, rules)
+
+
+def _is_constrained(item: exp.Expr) -> bool:
+    """Return whether an item of a list of columns may hold a constraint: mostly it is a name and a type."""
+    return type(item) is not nodes.ColumnDef or bool(item.args.get("constraints"))
 
 
 def location_of(properties: Iterable[exp.Expr]) -> str:
@@ -267,11 +273,13 @@ def _generated(walk: Walk, node: exp.Expr, output: QueryOutput) -> bool:
     """
     found: dict[str, Deps] = {}
     for item in node.expressions if isinstance(node, nodes.Schema) else ():
-        value = computed_value(item) if type(item) is nodes.ColumnDef else None
+        if type(item) is not nodes.ColumnDef or not _is_constrained(item):
+            continue
+        value = computed_value(item)
         if value is not None:
             table = TableInfo(target_name(walk, node), dict.fromkeys(output.names), complete=True)
             found[walk.name(item.this)] = over_columns(walk, table, value)
-        elif type(item) is nodes.ColumnDef:
+        else:
             deps = default_of(walk, item) or _default_over_columns(walk, node, item, output)
             if deps:
                 found[walk.name(item.this)] = deps
