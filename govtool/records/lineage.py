@@ -95,7 +95,10 @@ class Lineage(TracedPlan):
         values = Project(kept, tuple(named for _, named in (*plain, *close)) or one)
         same = [alike(column, named.attribute) for column, named in plain]
         same += [is_close(column, named.attribute) for column, named in close]
-        found = Join(self.stage.segment.node, values, "left_semi", both(same) or Literal(True, BOOLEAN))
+        # Evaluated once: rows that tie may come out otherwise the next time, and what is compared would not be traced.
+        found = self.executor.keep(
+            Join(self.stage.segment.node, values, "left_semi", both(same) or Literal(True, BOOLEAN))
+        )
         given: Node = Project(kept, tuple(self.ids.named(n.name, n.value) for _, n in plain) or one)
         again: Node = self.executor.keep(Project(found, tuple(self.ids.named(c.name, c) for c, _ in plain) or one))
         if self.looseness is not None and self.looseness.unsure:

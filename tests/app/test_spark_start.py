@@ -10,7 +10,9 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
+from govtool.app.rdd.open import run_again
 from govtool.app.records.engines import _without_stderr, local_spark
+from govtool.errors import EngineError
 from govtool.records.execute.spark_executor import _refusals
 from govtool.records.sql.dialect import NotExact
 
@@ -41,6 +43,12 @@ def test_python_workers_run_the_python_of_govtool(monkeypatch):
     assert local_spark() == sys.executable
 
 
+def test_tasks_that_fail_are_tried_again_as_on_a_cluster(monkeypatch):
+    """A recorded job that lived on this is traced alike."""
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda builder: builder._options["spark.master"])
+    assert local_spark() == "local[*,4]"
+
+
 def test_little_data_is_evaluated_by_code_that_java_compiles_fast(monkeypatch):
     monkeypatch.setenv("JDK_JAVA_OPTIONS", "-Da=b")
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda builder: os.environ["JDK_JAVA_OPTIONS"])
@@ -56,3 +64,12 @@ def test_an_error_of_a_python_worker_is_its_exception():
     )
     with pytest.raises(NotExact, match=r"^Spark: ModuleNotFoundError: No module named 'pyarrow'$"), _refusals():
         raise error
+
+
+def test_a_program_that_fails_when_it_is_run_again_is_an_error_with_its_reason():
+    with pytest.raises(EngineError, match=r"when it is run again: RuntimeError: no licence$") as caught, run_again():
+        raise PythonException("An exception was thrown:\nTraceback …\nRuntimeError: no licence\n\n\tat x.run(X.java:1)")
+    assert caught.value.code == "engine.failed"
+    assert "--records=eager" in caught.value.hint
+    with pytest.raises(KeyError), run_again():
+        raise KeyError

@@ -11,17 +11,22 @@ from recorded import BY_LAND
 
 from govtool.app.records.runs import find_writer
 from govtool.app.records.writes import written_files
-from govtool.app.records.written_files import in_order
+from govtool.app.records.written_files import in_order, written_files_now
+from govtool.app.replay.recorded_run import replay_run
+from govtool.app.replay.request import ReplayRequest
+from govtool.app.trace.measured_groups import _is_there
 from govtool.capture.openlineage.identity import DatasetName
 from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.errors import UsageError
 from govtool.model.run import Run, RunOutput
 from govtool.records.execute.duckdb import DuckExecutor
+from govtool.records.execute.places import place_of
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import LocalRows, Plan, Session, Write
 from govtool.records.plan.writes import insert
 from govtool.records.split_plans import files_made, in_part, readable, relation_of, relation_text
+from govtool.records.trace.normal import spare_ids
 
 DAY = (date(2026, 1, 2) - date(1970, 1, 1)).days
 
@@ -121,6 +126,23 @@ def test_an_output_that_is_in_part_of_another_write_is_traced_only_by_run(shop):
     assert caught.value.hint == "trace all that it wrote: --run app-2/0"
     assert find_writer(store, commit, "mixed", "app-2/0").run == "app-2/0"
     assert find_writer(store, commit, "report", None).run == "app-1/0"
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_what_a_later_write_of_the_job_replaced_counts_as_written(shop, kept):
+    """The files that are left are not taken for all that the write made, so that nothing is compared with them alone."""
+    write = shop.run(BY_LAND, "mixed", "views", "users", run="app-2/0")
+    whole = write.output_files
+    left = replace(whole, files=whole.files[:kept])
+    shop.commit(replace(write, output_files=in_part(left, len(whole.files) + 1)))
+    run = find_writer(shop.store, shop.store.head("main"), "mixed", "app-2/0")
+    root = write.plan.root
+    assert written_files_now(run, root, spare_ids(root)) is None
+    assert written_files_now(run, root, spare_ids(root), {place_of(file) for file in left.files}) is not None
+    assert _is_there(run) == bool(kept)
+    replayed = replay_run(shop.store, shop.store.head("main"), ReplayRequest("app-2/0", (("users", "true"),)))
+    assert not replayed.replay.recorded
+    assert len(replayed.replay.gone) == replayed.replay.before > 0
 
 
 @pytest.mark.parametrize("made", [1, 3])

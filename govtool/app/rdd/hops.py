@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.rdd.open import run_again
 from govtool.app.rdd.program_records import program_records
 from govtool.errors import EvidenceError
 from govtool.records.execute.places import place_of
@@ -22,6 +23,7 @@ _ALL = 100_001
 """Lines that go from one run to the next, and one more."""
 
 
+@run_again()
 def program_hop_back(
     store: Reader, commit: Commit, run: RecordRun, rows: Mapping[Place, set[int]], limit: int
 ) -> tuple[TraceAnswer, Found]:
@@ -34,6 +36,7 @@ def program_hop_back(
     return reached.answer(limit), reached.file_rows()
 
 
+@run_again()
 def program_hop_forward(
     store: Reader, commit: Commit, run: RecordRun, rows: Mapping[Place, set[int]], limit: int
 ) -> tuple[TraceAnswer, tuple[InputAnswer, ...], Found]:

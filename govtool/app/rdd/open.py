@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,23 @@ if TYPE_CHECKING:
     from govtool.spark.rdd.context import LineageContext
     from govtool.spark.rdd.log import RddNode
     from govtool.store import Commit, Reader
+
+
+@contextmanager
+def run_again() -> Iterator[None]:
+    """State what a program raises that is run again.
+
+    Raises:
+        EngineError: It fails, though the job that was recorded did not (``engine.failed``).
+    """
+    try:
+        yield
+    except Exception as error:
+        from govtool.spark.rdd.rerun import failed_again, is_of_spark
+
+        if not is_of_spark(error):
+            raise
+        raise failed_again(error) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import BACK, FORWARD, TraceReport
+from govtool.app.rdd.open import run_again
 from govtool.app.rdd.program_records import input_records, program_records
 from govtool.app.records.runs import input_name, no_rows
 from govtool.app.trace.runs import go_back_from
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
 
+@run_again()
 def program_back(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
     """The input rows behind rows of a program's result.
 
@@ -43,6 +45,7 @@ def program_back(store: Reader, commit: Commit, run: RecordRun, request: TraceRe
     return replace(report, hops=hops, ends=ends)
 
 
+@run_again()
 def program_forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
     """The rows of a program's result that rows of an input reached.
 

@@ -114,7 +114,8 @@ def local_spark(*, small: bool = False) -> Any:
     from pyspark.sql import SparkSession
 
     use_own_python()
-    builder = SparkSession.builder.master("local[*]").appName("govtool trace")
+    # tasks that fail are tried four times, as on a cluster: a job that lived on that is traced alike
+    builder = SparkSession.builder.master("local[*,4]").appName("govtool trace")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
     if small:
         quiet["spark.sql.shuffle.partitions"] = "8"

@@ -12,7 +12,7 @@ from govtool.records.lineage import Lineage
 from govtool.records.plan.expressions import Attribute, Named
 from govtool.records.plan.nodes import Project, Relation, Write, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.split_plans import readable, relation_of
+from govtool.records.split_plans import files_made, readable, relation_of
 from govtool.records.trace.normal import Ids, spare_ids
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def renamed(column: Attribute) -> Named:
 def written_output(
     run: RecordRun, root: Node, lineage: Lineage, only: Collection[Place] | None = None
 ) -> Relation | None:
-    """The written files, with columns in the plan's order; None where they are unknown, or are not what was written.
+    """The written files, with columns in the plan's order; None where they are unknown, or not all that it wrote.
 
     Args:
         run: The write.
@@ -53,6 +53,8 @@ def written_output(
 def written_files_now(run: RecordRun, root: Node, ids: Ids, only: Collection[Place] | None = None) -> Relation | None:
     """As `written_output`, with ids for its columns."""
     left = relation_of(run.written, run.output)
+    if left is not None and only is None and len(left.files) < files_made(left):
+        return None  # a later write of the job replaced the others: rows that are not there were written all the same
     if left is not None and only is not None:
         left = replace(left, files=tuple(file for file in left.files if place_of(file) in only))
     if left is None or changed([left]):

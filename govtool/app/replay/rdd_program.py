@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.replay import ReplayedChange, ReplayReport
-from govtool.app.rdd.open import OpenedProgram, open_program
+from govtool.app.rdd.open import OpenedProgram, open_program, run_again
 from govtool.app.rdd.records import program_input
 from govtool.app.rdd.written import VALUE
 from govtool.app.records.runs import input_name, inputs_of, no_rows
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
 
+@run_again()
 def replay_program(store: Reader, commit: Commit, run: RecordRun, request: ReplayRequest) -> ReplayReport:
     """Run a stored program again without some input lines, or over other files, and compare the lines of its result.
 

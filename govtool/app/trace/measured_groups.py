@@ -18,7 +18,7 @@ from govtool.names import join_name, split_name
 from govtool.policy.classes.measured import MeasuredGroup
 from govtool.records.execute.chain import ExecutorChain
 from govtool.records.execute.inputs import changed
-from govtool.records.split_plans import relation_of
+from govtool.records.split_plans import files_made, relation_of
 from govtool.records.trace.groups import SmallestGroup, smallest_group
 
 if TYPE_CHECKING:
@@ -133,7 +133,9 @@ def _members(run: RecordRun, source: str, entity: Sequence[str]) -> Mapping[str,
 
 def _is_there(run: RecordRun) -> bool:
     left = relation_of(run.written, run.output)
-    return left is not None and not changed([left])
+    if left is None or changed([left]):
+        return False
+    return bool(left.files) or not files_made(left)  # none is left of a write that a later one of the job replaced
 
 
 def strange_files(runs: Sequence[RecordRun]) -> int:

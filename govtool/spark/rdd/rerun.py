@@ -12,6 +12,7 @@ from govtool.spark.rdd.conditions import ChosenKeys, KeyIn
 from govtool.spark.rdd.log import RddNode, ancestors
 from govtool.spark.rdd.operators import Kind, itself
 from govtool.spark.rdd.rows import ordered_rows
+from govtool.spark.rdd.saved import EAGER
 
 
 def replayed(target: RddNode, chosen: dict[int, ChosenKeys], *, without: bool) -> Any:
@@ -66,11 +67,26 @@ _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Exit|Interrupt)(?:: 
 
 def failure(error: Exception) -> Exception:
     """What is raised where a program fails on other records than it was written for; another error is itself."""
-    if not type(error).__module__.startswith(("pyspark", "py4j")):
+    if not is_of_spark(error):
         return error
-    raised = _RAISED.findall(str(error))
     return EngineError(
-        f"the program fails on these records alone: {raised[0] if raised else type(error).__name__}",
+        f"the program fails on these records alone: {_raised(error)}",
         code="engine.failed",
         hint="functions of whole partitions are given empty ones, too; the trace itself stands",
     )
+
+
+def failed_again(error: Exception) -> EngineError:
+    """What is raised where a recorded program fails that is run again over all that it read."""
+    return EngineError(f"the program fails when it is run again: {_raised(error)}", code="engine.failed", hint=EAGER)
+
+
+def is_of_spark(error: Exception) -> bool:
+    """Return whether Spark, or a function that it ran, raised an error."""
+    return type(error).__module__.startswith(("pyspark", "py4j"))
+
+
+def _raised(error: Exception) -> str:
+    """The last line of what a function of the program raised."""
+    found = _RAISED.findall(str(error))
+    return str(found[0]) if found else type(error).__name__

@@ -14,7 +14,7 @@ from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.from_sql import from_sql, table
-from govtool.records.plan.nodes import LocalRows
+from govtool.records.plan.nodes import LocalRows, Relation
 
 VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("bob", 1, 30), (None, 3, None), ("eve", 9, 5)]
 USERS = [("ann", "fr"), ("bob", "de"), ("zoe", "fr"), (None, "uk")]
@@ -138,6 +138,10 @@ def test_recorded_rows_are_matched_by_all_their_values(duck):
         lin.recorded(LocalRows(0, columns, (("bob", 1), ("eve", 9), ("eve", 9))))
     null = lin.recorded(LocalRows(0, columns, ((None, 3),))).go_back_all()
     assert records(null) == [4]
+    (position,) = lin.recorded(LocalRows(0, columns, (("eve", 9),))).parts
+    assert isinstance(
+        position.rows, Relation
+    )  # what was compared is traced: rows that tie may come out otherwise again
 
 
 def test_keys_that_the_output_drops_are_carried(duck):
