@@ -2,7 +2,7 @@
 
 Bags, lists and bags of bags pass from module to module and are kept as state; functions over them (``transform``,
 ``filter``, ``aggregate``, ``exists`` …) make values, conditions, keys and rows. What runs anew is not the product: the
-functions are called in order, over files without the records, and what they make is written and read.
+functions are called in order, over files without the records, and what they make is collected between them.
 
 python tests/workflow/modules/bag_workflows.py 60 [first seed]
 """
@@ -210,6 +210,15 @@ WAYS = [
         list_sizes=lambda f, n, a: _numbers(f, a, f.size("xs"), f.array_max("xs")),
         explode=lambda f, n, a: a.select(f.explode("xs").alias("id"), f.lit(n).cast("bigint").alias("x"), "g"),
         explode_outer=lambda f, n, a: a.select(f.explode_outer("xs").alias("id"), f.lit(n).cast("bigint").alias("x"), "g"),
+        first=lambda f, n, a: _numbers(f, a, f.try_element_at("xs", f.lit(1)), f.size("xs")),
+        positions=lambda f, n, a: _numbers(f, a, f.array_max(f.transform("xs", lambda e, i: e * i)), f.lit(n)),
+        folded=lambda f, n, a: _numbers(
+            f, a, f.aggregate("xs", f.lit(0).cast("bigint"), lambda s, e: s * 2 + f.coalesce(e, f.lit(0))), f.size("xs")
+        ),
+        where_first=lambda f, n, a: _numbers(f, a.where(f.try_element_at("xs", f.lit(1)) > n), f.size("xs"), f.lit(n)),
+        texts=lambda f, n, a: a.select(
+            f.lit(n).cast("bigint").alias("id"), f.size("xs").cast("bigint").alias("x"), f.array_join("xs", ",").alias("g")
+        ),
         contains=lambda f, n, a: _numbers(f, a, f.array_contains("xs", n).cast("int"), f.size("xs")),
         where_contains=lambda f, n, a: _numbers(f, a.where(f.array_contains("xs", n)), f.size("xs"), f.lit(n)),
         list_sums=lambda f, n, a: _numbers(
@@ -339,7 +348,7 @@ class Case:
         self.keep = {node: list(outputs) for node, (_, outputs, _) in self.bodies.items()}
         self.flow = govtool.Workflow(f"w{seed}", nodes=nodes, edges=self.edges, keep=self.keep)
         self.flow.validated()
-        self.executions = rng.choice((2, 2, 3))
+        self.executions = 2 if seed % 8 else 3
         for name in ("R", "S"):
             write(rng, folder / "in" / f"{name}.parquet")
             for execution in range(2, self.executions + 1):
@@ -355,7 +364,7 @@ class Case:
 
     def _draw(self, rng: random.Random) -> None:
         available: list[tuple[str, str, str]] = []  # node, relation, kind
-        for number in range(rng.randint(1, 3)):
+        for number in range(rng.choice((1, 2, 2, 3))):
             if number == 0:
                 given = {"R": "plain", "S": "plain"}
             else:
@@ -363,7 +372,7 @@ class Case:
                 given = {relation: kind for _, relation, kind in chosen}
                 self.edges += [(node, f"n{number}", relation) for node, relation, _ in chosen]
             state = {"K": rng.choice(list(SCHEMAS))} if rng.random() < 0.7 else {}
-            body = Body(rng, given, state, rng.randint(2, 5))
+            body = Body(rng, given, state, rng.randint(2, 4))
             outputs = {f"O{number}_{at}": step for at, step in enumerate(body.outputs)}
             named = {relation: step.name for relation, step in outputs.items()}
             self.bodies[f"n{number}"] = body, named, _module(f"M{number}", body, named)
@@ -391,13 +400,6 @@ class Case:
     def anew(self, gone: Any) -> dict[tuple[str, int, str], Counter[Any]]:
         """Every relation, made by calling the functions over files without some records: no workflow, no govtool run."""
         place = Path(tempfile.mkdtemp(dir=self.folder))
-        numbers = iter(range(10_000))
-
-        def kept(frame: Any) -> Any:
-            path = str(place / f"p{next(numbers)}")
-            frame.write.parquet(path)
-            return self.spark.read.parquet(path)
-
         for file in sorted((self.folder / "in").rglob("*.parquet")):
             rows = [values for text, values in self.records.get(file, []) if text not in gone]
             store(rows, place / file.relative_to(self.folder))
@@ -418,8 +420,9 @@ class Case:
                 frames |= {name: states[node, name] for name in body.state}
                 results = body.results(outputs, frames)
                 for name, frame in results.items():
-                    result = kept(frame)
-                    rows = Counter(shown(tuple(row)) for row in result.collect())
+                    collected = frame.collect()
+                    result = self.spark.createDataFrame(collected, frame.schema)
+                    rows = Counter(shown(tuple(row)) for row in collected)
                     if name in outputs:
                         made[name] = result
                         found[name, execution, node] = rows
@@ -455,7 +458,8 @@ def shown(value: Any) -> Any:
 
 def problems(case: Case, report: Counter[str], deletions: int = 4) -> list[str]:
     """What the product says otherwise than the functions give anew."""
-    wrong = [*_why(case, report), *_deletions(case, report, deletions)]
+    wrong = list(_why(case, report)) if case.seed % 4 == 1 else []
+    wrong += _deletions(case, report, deletions)
     return [f"seed {case.seed}: {each}" for each in wrong]
 
 
@@ -491,7 +495,7 @@ def _deletions(case: Case, report: Counter[str], number: int) -> Any:
     after = [case.anew(gone) for gone in lists]
     relations = case.relations()
     outputs = sorted({_address(*each) for each in relations})
-    for mode in ("propagate", "auto"):
+    for mode in ("propagate", "auto") if case.seed % 4 == 0 else ("propagate",):
         answers = case.graph.workflow_deletions(
             case.run.id, lists, mode=mode, outputs=outputs, program=case.flow, spark=case.spark
         )
@@ -524,6 +528,7 @@ def run(seeds: range, spark: Any) -> tuple[list[str], Counter[str], int]:
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
             started = time.monotonic()
+            print(f"seed {seed} …", flush=True)
             case = Case(seed, Path(folder).resolve(), spark)
             try:
                 found = problems(case, report)
