@@ -146,8 +146,8 @@ def _of_lambda(call: Call, is_loose: IsLoose, bound: Bound) -> bool:
     first, *others = call.arguments
     whole = _loose(first, is_loose, bound)
     inner = whole and isinstance(first.type, Array) and has_lists(first.type.element)
-    if call.name in ("filter", "transform", "exists", "forall") and len(others) == 1 and isinstance(others[0], Lambda):
-        (body,) = others
+    body = others[0] if len(others) == 1 else None
+    if call.name in ("filter", "transform", "exists", "forall") and isinstance(body, Lambda):
         if whole and len(body.parameters) != 1:  # the place of an element
             raise _OrderMatters
         made = _loose(body.body, is_loose, {**bound, **dict.fromkeys((each.id for each in body.parameters), inner)})

@@ -4,7 +4,9 @@ Bags, lists and bags of bags pass from module to module and are kept as state; f
 ``filter``, ``aggregate``, ``exists`` …) make values, conditions, keys and rows. What runs anew is not the product: the
 functions are called in order, over files without the records, and what they make is collected between them.
 
-python tests/workflow/modules/bag_workflows.py 60 [first seed]
+python tests/workflow/modules/bag_workflows.py 60 [first seed] [--wide]
+
+``--wide``: two modules, of which one applies many functions to the bags of the other.
 """
 
 from __future__ import annotations
@@ -299,7 +301,7 @@ class Body:
                 self.kept[name] = rng.choice(own).name, kind != "nested" and rng.random() < 0.7
         made = [step for step in self.steps if step.way is not None]
         bags = [step for step in made if step.kind != "plain"] or made
-        self.outputs = list({step.name: step for step in (made[-1], rng.choice(bags))}.values())
+        self.outputs = list({step.name: step for step in (made[-1], rng.choice(bags))}.values()) if made else []
 
     def _wanted(self, rng: random.Random, ways: list[Way]) -> list[Way]:
         bags = [way for way in ways if way.of[0] != "plain" or way.to != "plain"]
@@ -338,12 +340,12 @@ class Body:
 class Case:
     """A random workflow that ran over random records."""
 
-    def __init__(self, seed: int, folder: Path, spark: Any) -> None:
+    def __init__(self, seed: int, folder: Path, spark: Any, wide: bool = False) -> None:
         rng = random.Random(seed)
         self.seed, self.folder, self.spark = seed, folder, spark
         self.bodies: dict[str, tuple[Body, dict[str, str], Any]] = {}
         self.edges: list[tuple[str, str, str]] = []
-        self._draw(rng)
+        (self._widest if wide else self._draw)(rng)
         nodes = {node: module for node, (_, _, module) in self.bodies.items()}
         self.keep = {node: list(outputs) for node, (_, outputs, _) in self.bodies.items()}
         self.flow = govtool.Workflow(f"w{seed}", nodes=nodes, edges=self.edges, keep=self.keep)
@@ -377,6 +379,26 @@ class Case:
             named = {relation: step.name for relation, step in outputs.items()}
             self.bodies[f"n{number}"] = body, named, _module(f"M{number}", body, named)
             available += [(f"n{number}", relation, step.kind) for relation, step in outputs.items()]
+
+    def _widest(self, rng: random.Random) -> None:
+        """One module that makes and keeps bags, lists and bags of bags, and one that applies each way to them."""
+        made = Body(rng, {"R": "plain", "S": "plain"}, {"K": "bags"}, 0)
+        steps = [("cogroup", ("R", "S")), ("lists", ("R",)), ("nested by size", ("K",)), ("bags union", ("K", "s3"))]
+        made.steps += [_step(at, name, of) for at, (name, of) in enumerate(steps, 3)]
+        made.kept = {"K": ("s3", True)}
+        applied = Body(rng, {"B": "bags", "L": "lists", "N": "nested"}, {}, 0)
+        given = {"bags": "B", "lists": "L", "nested": "N"}
+        ways = [way for way in WAYS if set(way.of) <= set(given)]
+        chosen = rng.sample(ways, min(len(ways), 14))
+        applied.steps += [
+            _step(at, way.name, [given[kind] for kind in way.of], rng.choice((0, 1, 1, 2)))
+            for at, way in enumerate(chosen, 3)
+        ]
+        outputs = {"B": "s6", "L": "s4", "N": "s5"}
+        results = {f"W{step.name}": step.name for step in applied.steps[3:]}
+        self.bodies["n0"] = made, outputs, _module("M0", made, outputs)
+        self.bodies["n1"] = applied, results, _module("M1", applied, results)
+        self.edges += [("n0", "n1", name) for name in outputs]
 
     @cached_property
     def records(self) -> dict[Path, list[tuple[str, tuple[Any, ...]]]]:
@@ -430,6 +452,11 @@ class Case:
                         states[node, name] = result
                         found[f"{module.name}.{name}", execution, ""] = rows
         return found
+
+
+def _step(at: int, name: str, of: Any, number: int = 1) -> Step:
+    way = next(each for each in WAYS if each.name == name)
+    return Step(f"s{at}", way.to, way, tuple(of), number)
 
 
 def _module(name: str, body: Body, outputs: dict[str, str]) -> Any:
@@ -520,7 +547,7 @@ def _deletions(case: Case, report: Counter[str], number: int) -> Any:
                     yield f"{what}: not decided: {answer.notes}"
 
 
-def run(seeds: range, spark: Any) -> tuple[list[str], Counter[str], int]:
+def run(seeds: range, spark: Any, wide: bool = False) -> tuple[list[str], Counter[str], int]:
     """The problems of some seeds, the statuses that were compared, and how many workflows ran."""
     report: Counter[str] = Counter()
     wrong: list[str] = []
@@ -529,7 +556,7 @@ def run(seeds: range, spark: Any) -> tuple[list[str], Counter[str], int]:
         with tempfile.TemporaryDirectory() as folder:
             started = time.monotonic()
             print(f"seed {seed} …", flush=True)
-            case = Case(seed, Path(folder).resolve(), spark)
+            case = Case(seed, Path(folder).resolve(), spark, wide)
             try:
                 found = problems(case, report)
             except Exception as error:  # the other seeds count, too
@@ -547,8 +574,10 @@ def run(seeds: range, spark: Any) -> tuple[list[str], Counter[str], int]:
 
 
 def main(arguments: list[str]) -> int:
-    start = int(arguments[1]) if len(arguments) > 1 else 0
-    wrong, report, cases = run(range(start, start + int(arguments[0])), session())
+    wide = "--wide" in arguments
+    numbers = [int(each) for each in arguments if each.isdigit()]
+    start = numbers[1] if len(numbers) > 1 else 0
+    wrong, report, cases = run(range(start, start + numbers[0]), session(), wide)
     print(f"{cases} workflows, {len(wrong)} wrong")
     for name, number in sorted(report.items()):
         print(f"{name}: {number:,}")
