@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np  # noqa: TID253 - circuits are arrays; only what makes them imports this
+
+from govtool.arrays import sets
 from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Case, Cast, Expression, Lambda, Variable
 from govtool.records.plan.tree import Term, walk
 from govtool.records.plan.types import Array, Map, Struct, Type
+from govtool.workflow.annotate.circuit import NONE, Circuit, Terms, ValueFunction
 
 IsLoose = Callable[[Attribute], bool]
 """Tells whether a column has lists in any order, at its top or within."""
@@ -62,6 +66,37 @@ def has_lists(kind: Type) -> bool:
     if isinstance(kind, Struct):
         return any(has_lists(field.type) for field in kind.fields)
     return isinstance(kind, Map)
+
+
+def has_several(circuit: Circuit, nodes: sets.Array) -> sets.Array:
+    """Which values have, or are made of, a list that may have several elements: bool; ``NONE`` has none."""
+    found = np.zeros(len(nodes), bool)
+    known = np.flatnonzero(nodes != NONE)
+    ends = np.array([*circuit.starts[1:], circuit.size])
+    numbers = np.searchsorted(ends, nodes[known], "right")
+    for number in np.unique(numbers).tolist():
+        own = known[numbers == number]
+        block, places = circuit.blocks[number], nodes[own] - circuit.starts[number]
+        if isinstance(block, Terms):
+            found[own] = _of_terms(circuit, block, places)
+        elif isinstance(block, ValueFunction):
+            for _, cells in block.cells:
+                found[own] |= has_several(circuit, cells[places])
+        else:
+            found[own] = True
+    return found
+
+
+def _of_terms(circuit: Circuit, block: Terms, places: sets.Array) -> sets.Array:
+    if not has_lists(block.call.type):
+        return np.zeros(len(places), bool)
+    if block.around is not None:
+        return np.ones(len(places), bool)
+    found: sets.Array = np.diff(block.inputs.offsets)[places] > 1
+    if block.cells is not None and block.argument is not None and has_lists(block.argument.type):
+        within = block.inputs.sums(has_several(circuit, block.cells)) > 0
+        found |= within[places]
+    return found
 
 
 def _loose(term: Term, is_loose: IsLoose, bound: Bound) -> bool:

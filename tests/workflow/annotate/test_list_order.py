@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Cast, Lambda, Literal, Variable
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG, STRING, Array, Field, Struct
-from govtool.workflow.annotate.list_order import is_ordered, order_matters
+from govtool.workflow.annotate.circuit import NONE, Circuit, Inputs, Sources, Terms, ValueFunction
+from govtool.workflow.annotate.list_order import has_several, is_ordered, order_matters
 
 LIST, ROW = Array(LONG), Struct((Field("x", LONG), Field("l", Array(LONG))))
 XS, BAG, KEY = Attribute(1, "xs", LIST), Attribute(2, "bag", Array(ROW)), Attribute(3, "k", LONG)
@@ -91,3 +93,26 @@ def test_lists_whose_order_stays_open(value):
 def test_values_that_depend_on_the_order(value):
     assert order_matters(value, is_loose)
     assert not order_matters(value, lambda column: False)
+
+
+def terms(offsets, kind=LIST, argument=ONE, cells=None):
+    """Lists of the records 1, 2 … by their offsets."""
+    call_ = AggregateCall("collect_list", (argument,), kind)
+    inputs = Inputs(np.array(offsets), np.arange(1, offsets[-1] + 1))
+    return Terms(call_, inputs, np.arange(offsets[-1]), cells, None, argument, (None, argument))
+
+
+def test_lists_of_one_element_have_one_order():
+    circuit = Circuit()
+    circuit.add(Sources(3, "r"))
+    lists = circuit.add(terms([0, 1, 3, 3]))
+    assert has_several(circuit, np.array([lists, lists + 1, lists + 2, NONE])).tolist() == [False, True, False, False]
+    made = circuit.add(ValueFunction(XS, _Table(2), ((1, np.array([lists, lists + 1])),), XS))
+    assert has_several(circuit, np.array([made, made + 1])).tolist() == [False, True]
+    inner = circuit.add(terms([0, 1, 2], BAG.type, XS, np.array([lists + 1, lists])))
+    assert has_several(circuit, np.array([inner, inner + 1])).tolist() == [True, False]
+
+
+class _Table:
+    def __init__(self, count):
+        self.count = count
