@@ -43,6 +43,7 @@ ALLOWED = {
     "workflow/annotate/failing.py": "the calls of a plan that have a result for every value",
     "workflow/annotate/groups.py": "aggregates whose value does not depend on the order of rows",
     "records/trace/list_order.py": "functions of lists by whether the order of the list counts",
+    "workflow/annotate/list_order.py": "functions of collected lists by whether the order of the list counts",
     "workflow/evaluation.py": "aggregates that a graph is evaluated for again",
     "workflow/modules/circuit_graph.py": "labels of aggregates in a graph",
     "workflow/vocabulary.py": "labels of aggregates in a graph",

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from govtool.app.workflow_runs.addresses import RowAddress, key_places, matches, parse_address, unknown_row
+from govtool.app.workflow_runs.addresses import called, key_places, matches, parse_address, unknown_row
 from govtool.errors import AmbiguousNameError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def nodes_of_row(text: str, outputs: Sequence[OutputTuples]) -> tuple[int, ...]:
         AmbiguousNameError: Several rows are called so (``usage.ambiguous-row``).
     """
     address = parse_address(text)
-    own = [each for each in outputs if _is_called(each, address)]
+    own = [each for each in called(outputs, address) if address.execution in (None, each.execution)]
     if not own:
         known = list(dict.fromkeys(map(_name, outputs)))
         raise UnknownNameError(
@@ -58,14 +58,6 @@ def nodes_of_row(text: str, outputs: Sequence[OutputTuples]) -> tuple[int, ...]:
     output, place = found[0]
     cells = (int(column[place]) for column in output.cells.values())
     return (int(output.nodes[place]), *(cell for cell in cells if cell >= 0))
-
-
-def _is_called(output: OutputTuples, address: RowAddress) -> bool:
-    return (
-        output.relation == address.relation
-        and address.node in (None, output.node)
-        and address.execution in (None, output.execution)
-    )
 
 
 def _name(output: OutputTuples) -> str:

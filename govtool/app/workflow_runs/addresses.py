@@ -13,7 +13,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 
@@ -127,7 +127,7 @@ def select_versions(run: WorkflowRun, address: RowAddress) -> list[AddressedRela
         UnknownNameError: There is no such relation, node or execution, with near names.
     """
     every = versions_of(run)
-    own = _called(every, address)
+    own = called(every, address)
     if not own:
         names = [each.relation for each in every]
         if address.node is None:
@@ -142,8 +142,27 @@ def select_versions(run: WorkflowRun, address: RowAddress) -> list[AddressedRela
     return left
 
 
-def _called(every: Sequence[AddressedRelation], address: RowAddress) -> list[AddressedRelation]:
-    """The versions of a relation in all executions."""
+class Written(Protocol):
+    """What an invocation wrote: its relation, its node and its place."""
+
+    @property
+    def relation(self) -> str:
+        """Its name."""
+
+    @property
+    def node(self) -> str:
+        """The node that wrote it."""
+
+    @property
+    def path(self) -> str:
+        """Its place."""
+
+
+_Written = TypeVar("_Written", bound=Written)
+
+
+def called(every: Sequence[_Written], address: RowAddress) -> list[_Written]:
+    """The versions of the relation that an address means, in all executions."""
     own = [each for each in every if _is_called(each.relation, address.relation)]
     if address.node is None:
         return own

@@ -76,6 +76,10 @@ class Annotator:
         self.tables = TableStore(executor, ids)
         self.origins = origins
         self.is_careful = is_careful
+        self.ordered: set[int] = set()
+        """Computed columns whose lists have the same order in every run."""
+        self.unsettled = False
+        """A value of a row that may not be there depends on the order of a collected list."""
         self._noted = noted
 
     def rows(self, node: Node, context: Context | None = None) -> Rows:
@@ -92,6 +96,18 @@ class Annotator:
         rows = rule(self, node, context)
         if self._noted is not None and context is None:
             self._noted(node, self.circuit, first)
+        return rows
+
+    def whole(self, node: Node) -> Rows:
+        """The annotated rows of a whole plan.
+
+        Raises:
+            UsageError: As ``rows``; rows that may appear have values that depend on the order of a collected list.
+            NotExact: The executor is not exact on it.
+        """
+        rows = self.rows(node)
+        if self.unsettled and rows.candidates:
+            raise refused("rows that may appear with values that depend on the order of a collected list")
         return rows
 
     def keep(self, rows: Rows) -> tuple[Rows, KeptTable]:

@@ -257,6 +257,8 @@ class ValueFunction:
         cells: For each column of the expression that has v-nodes: its id and the v-node in each row, or ``NONE``.
         result: The column of ``table`` that holds the values as they stand.
         failing: Its rows where it may fail on a value, and a careful annotator made it; else None.
+        unsettled: bool per node: it depends on the order of a list of several elements, and is not known for other
+            arguments; None: none does.
     """
 
     expression: Expression
@@ -264,6 +266,7 @@ class ValueFunction:
     cells: tuple[tuple[int, Array], ...]
     result: Expression
     failing: FailingRows | None = None
+    unsettled: Array | None = None
 
     @property
     def count(self) -> int:

@@ -42,7 +42,7 @@ from govtool.workflow.annotate.rows import (
 )
 from govtool.workflow.annotate.tables import KeptTable
 from govtool.workflow.annotate.term_lists import Groups, TermLists, held
-from govtool.workflow.annotate.values import guarded, with_columns
+from govtool.workflow.annotate.values import guarded, is_settled, with_columns
 
 UNORDERED = frozenset(
     {
@@ -346,6 +346,9 @@ def prepared(
         named = Named(value, value.id, value.name) if isinstance(value, Attribute) else a.ids.named("value", value)
         rows = with_columns(a, rows, [named])
         arguments.append(named.attribute)
+    made = replace(call, arguments=tuple(arguments), filter=None)
+    if not is_settled(a, rows, made):
+        raise refused(f"{call.name.upper()} of collected lists, which depends on their order")
     if not arguments and call.name != "count":
         named = a.ids.named("value", values[0])
         rows = with_columns(a, rows, [named])

@@ -105,7 +105,7 @@ def _annotated(
         return rows if origins is None else origins.read(annotator.tables, rows, name, starts[name], sizes[name])
 
     annotator = Annotator(executor, ids, leaf, RULES, circuit, origins, is_careful=is_careful)
-    rows, table = annotator.keep(annotator.rows(node))
+    rows, table = annotator.keep(annotator.whole(node))
     return AnnotatedQuery(circuit, rows, table, starts, node, ids, origins)
 
 

@@ -10,6 +10,7 @@ import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imp
 from govtool.arrays.sets import Array
 from govtool.records.plan.expressions import Attribute, Call, Expression, Literal, Named, passed
 from govtool.records.plan.nodes import Filter, Project
+from govtool.records.plan.tree import walk
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, either
 from govtool.workflow.annotate.annotator import Annotator
@@ -17,6 +18,7 @@ from govtool.workflow.annotate.casts import without_casts
 from govtool.workflow.annotate.circuit import NONE, ONE, Guard, Product, ValueFunction
 from govtool.workflow.annotate.failing import condition_if_there, failing_rows, is_absent, is_late, value_if_there
 from govtool.workflow.annotate.fields import field_cells
+from govtool.workflow.annotate.list_order import has_lists, has_several, is_ordered, order_matters
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
     LONG_ZERO,
@@ -56,9 +58,33 @@ def with_columns(a: Annotator, rows: Rows, added: Sequence[Named]) -> Rows:
         if isinstance(source, Attribute) and source.id in rows.origins
     }
     wider = replace(wider, cells=cells, origins={**rows.origins, **copies})
+    a.ordered.update(each.id for each in made if _is_ordered(a, rows, each.value))
     for each in functions:
         wider = _function(a, wider, each)
     return wider
+
+
+def is_settled(a: Annotator, rows: Rows, value: Expression) -> bool:
+    """Return whether a value is the same in every run: it does not depend on the order of a collected list."""
+    return not order_matters(value, lambda column: _is_loose(a, rows, column))
+
+
+def _unsettled(a: Annotator, rows: Rows, value: Expression, cells: Sequence[tuple[int, Array]]) -> Array | None:
+    """For which rows a value depends on the order of a list of several elements; None: for none."""
+    if is_settled(a, rows, value):
+        return None
+    loose = {term.id for term in walk(value) if isinstance(term, Attribute) and _is_loose(a, rows, term)}
+    several = [has_several(a.circuit, nodes) for number, nodes in cells if number in loose]
+    found: Array = np.logical_or.reduce(several)
+    return found if found.any() else None
+
+
+def _is_loose(a: Annotator, rows: Rows, column: Attribute) -> bool:
+    return column.id in rows.cells and column.id not in a.ordered and has_lists(column.type)
+
+
+def _is_ordered(a: Annotator, rows: Rows, value: Expression) -> bool:
+    return has_lists(value.type) and is_ordered(value, lambda column: _is_loose(a, rows, column))
 
 
 def each_once(columns: Iterable[Named]) -> list[Named]:
@@ -80,7 +106,10 @@ def _function(a: Annotator, rows: Rows, column: Named) -> Rows:
         if nodes is not None:
             return _with_cells(a, rows, table, column.id, nodes)
     failing = failing_rows(a, rows, table, column.value)
-    start = a.add(ValueFunction(column.value, table, cell_arrays(rows, table, read), column.attribute, failing))
+    cells = cell_arrays(rows, table, read)
+    unsettled = _unsettled(a, rows, column.value, cells)
+    a.unsettled |= unsettled is not None
+    start = a.add(ValueFunction(column.value, table, cells, column.attribute, failing, unsettled))
     has_node = [is_there(rows.cells[number]) for number in read]
     has_node += [is_absent(rows)] if is_late(a, rows, column.value) else []
     node = a.ids.named("cell", chosen(either(has_node), shifted(table.number, start)))
@@ -126,7 +155,9 @@ def guarded(a: Annotator, rows: Rows, condition: Expression) -> Rows:
     cells = cell_arrays(rows, table, read)
     (annotation,) = table.ids(rows.annotation)
     found, computed = table.ids(*(chosen(each, LONG_ONE, LONG_ZERO) for each in (holds.attribute, is_computed)))
-    function = ValueFunction(condition, table, cells, holds.attribute, failing_rows(a, rows, table, condition))
+    unsettled, failing = _unsettled(a, rows, condition, cells), failing_rows(a, rows, table, condition)
+    a.unsettled |= rows.candidates and unsettled is not None
+    function = ValueFunction(condition, table, cells, holds.attribute, failing, unsettled)
     start = a.add(Guard(function, found.astype(bool)))
     guards = np.where(computed > 0, np.arange(table.count) + start, ONE)
     first = a.add(Product(annotation, guards))

@@ -232,7 +232,7 @@ class _Builder:
         )
         annotator.tables = tables
         node = normalized(titled(root, ids.named), ids)
-        rows = annotator.rows(filters_first(node) if is_careful else node)
+        rows = annotator.whole(filters_first(node) if is_careful else node)
         rows, table = annotator.keep(copied(rows, ids))
         (times,) = table.ids(rows.times)
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))

@@ -121,6 +121,7 @@ class _RunBuilder:
             made.nodes,
             made.cells,
             made.coming,
+            made.relation.path,
         )
 
     def source(self, kind: str, path: str) -> RelationTuples:

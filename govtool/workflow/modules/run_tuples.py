@@ -92,6 +92,7 @@ class OutputTuples:
         nodes: The ``o`` node of each: int64[n].
         cells: Their ``o`` nodes of values, by column: int64[n], -1 for none.
         coming: The ``o`` node of rows that may come and are no candidates; -1: there are none.
+        path: Its place.
     """
 
     execution: int
@@ -103,6 +104,7 @@ class OutputTuples:
     nodes: Array
     cells: Mapping[str, Array]
     coming: int = -1
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,8 @@ def _touched(state: Survival, function: ValueFunction, own: Array) -> tuple[Arra
     for _, nodes in function.cells:
         touched |= state.touched(nodes)
         unknown |= (nodes != NONE) & state.unknown[nodes]
+    if function.unsettled is not None:
+        unknown |= touched & function.unsettled[own]
     if function.failing is not None:
         possible = state.high[function.failing.nodes] > 0
         touched, unknown = (touched | function.failing.absent)[own] & possible, unknown & possible

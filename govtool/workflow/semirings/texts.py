@@ -6,7 +6,18 @@ import decimal
 from collections.abc import Mapping
 from typing import Any
 
-from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Case, Cast, Expression, Literal, Udf
+from govtool.records.plan.expressions import (
+    AggregateCall,
+    Attribute,
+    Call,
+    Case,
+    Cast,
+    Expression,
+    Lambda,
+    Literal,
+    Udf,
+    Variable,
+)
 from govtool.records.plan.tree import Term, walk
 
 INFIX = frozenset({"=", "<=>", "<", "<=", ">", ">=", "+", "-", "*", "/", "div", "%", "and", "or", "like", "||"})
@@ -62,9 +73,9 @@ def folded(value: Expression, computed: frozenset[int]) -> tuple[Expression, dic
     parts: dict[Expression, int] = {}
 
     def change(term: Term) -> Term:
-        if isinstance(term, (Attribute, Literal)) or not hasattr(term, "type"):
+        if isinstance(term, (Attribute, Literal, Variable)) or not hasattr(term, "type"):
             return term if not isinstance(term, Attribute) or term.id in computed else _named(term)
-        if any(isinstance(each, Attribute) and each.id in computed for each in walk(term)):
+        if _is_open(term) or any(isinstance(each, Attribute) and each.id in computed for each in walk(term)):
             return term.replaced(terms=tuple(change(each) for each in term.terms()))
         return _named(term)
 
@@ -76,6 +87,14 @@ def folded(value: Expression, computed: frozenset[int]) -> tuple[Expression, dic
 
     made = change(value)
     return made, {number: part for part, number in parts.items()}  # type: ignore[return-value]
+
+
+def _is_open(term: Term) -> bool:
+    """Return whether a term is no value by itself: a lambda, or a part of one that reads its parameters."""
+    if isinstance(term, Lambda):
+        return True
+    declared = {each.id for inner in walk(term) if isinstance(inner, Lambda) for each in inner.parameters}
+    return any(isinstance(each, Variable) and each.id not in declared for each in walk(term))
 
 
 def plain_type(value: Expression, number: int) -> Any:
@@ -97,6 +116,12 @@ def _text(term: Term, columns: Mapping[int, str], inside: bool) -> str:
         return f"CASE({', '.join(_text(each, columns, False) for each in (*parts, *other))})"
     if isinstance(term, Udf):
         return f"{term.reference.qualname}({', '.join(_text(each, columns, False) for each in term.arguments)})"
+    if isinstance(term, Lambda):
+        names = ", ".join(each.name for each in term.parameters)
+        names = names if len(term.parameters) == 1 else f"({names})"
+        return f"{names} -> {_text(term.body, columns, False)}"
+    if isinstance(term, Variable):
+        return term.name
     return _call(term, columns, inside) if isinstance(term, Call) else type(term).__name__
 
 

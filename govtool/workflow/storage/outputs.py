@@ -25,6 +25,7 @@ def outputs_text(outputs: Sequence[OutputTuples]) -> str:
                 "nodes": each.nodes.tolist(),
                 "cells": {name: nodes.tolist() for name, nodes in each.cells.items()},
                 "coming": each.coming,
+                "path": each.path,
             }
             for each in outputs
         ],

@@ -31,6 +31,15 @@ def test_an_address_names_the_node_of_its_row(text, node):
     assert nodes_of_row(text, OUTPUTS) == (node,)
 
 
+def test_a_dataset_of_a_program_may_be_called_by_its_folders():
+    shop = replace(OUTPUTS[0], node="0", relation="run-2/log", path="file:///made/run-2/log@1")
+    other = replace(OUTPUTS[1], node="1", relation="top", path="file:///out/top@3")
+    for text, node in (("run-2/log[1]", 10), ("out/top[city=Oslo]", 21), ("1/top[1, Rome]", 20)):
+        assert nodes_of_row(text, (shop, other)) == (node,)
+    with pytest.raises(UnknownNameError, match="no output in/top"):
+        nodes_of_row("in/top[1]", (shop, other))
+
+
 def test_the_nodes_of_computed_cells_follow():
     cells = {"n": np.array([-1, 31]), "total": np.array([32, 33])}
     assert nodes_of_row("Best[2]", (replace(OUTPUTS[0], cells=cells),)) == (11, 31, 33)
