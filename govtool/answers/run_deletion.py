@@ -65,13 +65,20 @@ class RunDeletionAnswer(Answer):
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
-        """One row a row before or gained; values as JSON."""
+        """One row a row before or gained, in a relation those that stay as they are last; values as JSON."""
         for name, each in self.relations.items():
-            for execution, row in each.rows:
-                after = None if row.after is None else _text(row.after)
-                yield name, execution, row.status, _text(row.before), after
+            yield from _before(name, each, stay=False)
             for gain, (execution, _) in zip(each.gains, each.gained_by, strict=True):
                 yield name, execution, "gained", None, _text(gain)
+            yield from _before(name, each, stay=True)
+
+
+def _before(name: str, relation: OutputDeletion, *, stay: bool) -> Iterator[tuple[Cell, ...]]:
+    """The rows of a relation before a deletion: those that are kept, or the others."""
+    for execution, row in relation.rows:
+        if (row.status == "kept") == stay:
+            after = None if row.after is None else _text(row.after)
+            yield name, execution, row.status, _text(row.before), after
 
 
 def _relation(each: OutputDeletion) -> dict[str, object]:
