@@ -151,7 +151,7 @@ def test_temporary_tables_are_neither_listed_nor_offered(govtool, project):
         shown = govtool(*arguments).out
         assert "mart.a" in shown
         assert not any(name in shown for name in ("tmp_users", "t2", "work"))
-    assert complete_selectors(None, None, "kind:") == ["kind:external", "kind:table"]
+    assert complete_selectors(None, None, "kind:") == ["kind:external", "kind:query", "kind:table"]  # what was dropped
     for typed in ("t", "tmp", "temp", "stg", "work", "tmp_users."):
         assert not any("t2" in one or "work" in one or "users" in one for one in complete_selectors(None, None, typed))
     for text in complete_selectors(None, None, "job:"):
