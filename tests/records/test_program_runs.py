@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -143,9 +144,13 @@ def test_the_erasure_of_a_program_names_what_it_collected(tmp_path, capsys, run)
     program = Program(tmp_path)
     program.write("SELECT user, spent FROM views WHERE page = 1", "first", "views")
     program.collect("SELECT sum(spent) AS total FROM first", "first")
+    program.write("SELECT user FROM views WHERE spent > 72 / 5", "large", "views")
+    program.write("SELECT user, count(*) AS n FROM views GROUP BY user", "counts", "views")
     words = ["erase", "plan", "--subject", "views.user=ann", "--run", run, "--store", program.done(), "-f", "json"]
     assert main(words) in (0, 3)
-    assert [each["dataset"] for each in json.loads(capsys.readouterr().out)["not_reached"]] == ["app-1/1"]
+    (query,) = json.loads(capsys.readouterr().out)["not_reached"]
+    assert query["dataset"] == "app-1/1"
+    assert re.search(r"constants in the plans of \S*/large stay as they were", query["why"])
 
 
 def test_what_is_gone_and_not_determined_is_lost_not_guessed(tmp_path):

@@ -18,7 +18,7 @@ from govtool.app.erasure.alone import may_come_alone
 from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
-from govtool.app.erasure.driver import through_driver
+from govtool.app.erasure.driver import driver_had, through_driver
 from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
 from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
@@ -115,7 +115,7 @@ class _Walk:
             self._visit(link)
         for query in self.chain.queries:
             if query.read_places() & self._reached:
-                self._beyond(query.run.run, "its rows went to the driver: where they are now is not known")
+                self._beyond(query.run.run, driver_had(self.store, self.commit, self.chain, query))
         return self._found()
 
     def _found(self) -> RowErasure:

@@ -33,7 +33,7 @@ def constants_note(layout: ProgramLayout, changed: Collection[str], judged: Coll
         path = layout.outputs[at]
         if not action.output and path in reached:
             collected.setdefault(action.application, []).append(modules[path])
-        elif path in required and action.application in collected and _has_constants(layout.plans[at]):
+        elif path in required and action.application in collected and has_constants(layout.plans[at]):
             made_with[modules[path]] = None
     if not made_with:
         return ""
@@ -53,7 +53,7 @@ def _reached(layout: ProgramLayout, changed: Collection[str]) -> set[str]:
     return found
 
 
-def _has_constants(plan: Plan | None) -> bool:
+def has_constants(plan: Plan | None) -> bool:
     """Whether something in a plan may come from the driver; of a plan that cannot be read, it is not known."""
     if plan is None:
         return True
