@@ -65,9 +65,14 @@ def export(
         root: The folder to which names of local files are relative; exported ones are absolute.
     """
     found = list(derivations)
-    wanted = [d for d in found if queries or d.target_kind != "query"]
+    wanted = [d for d in found if d.target_kind != "query" or (queries and not _names_only(d))]
     writer = _Writer(wanted, time, kept, root)
     return Exported(writer.events(), len({d.target for d in found}) - len({d.target for d in wanted}))
+
+
+def _names_only(derivation: Derivation) -> bool:
+    """Return whether a statement counts for the columns that it names alone; events have no place for these."""
+    return bool(derivation.references) and not (derivation.edges or derivation.columns)
 
 
 @dataclass(slots=True)
@@ -95,8 +100,7 @@ class _Described:
         self.kinds: dict[str, str] = {}
         self._links: dict[tuple[str, str], set[str]] = {}
         for derivation in derivations:
-            names_only = derivation.references and not (derivation.edges or derivation.columns)
-            if not derivation.target.startswith(JOBS) and not names_only:
+            if not derivation.target.startswith(JOBS) and not _names_only(derivation):
                 self._add(derivation)
 
     def _add(self, derivation: Derivation) -> None:
