@@ -139,6 +139,29 @@ def test_a_note_names_what_may_hold_constants_made_of_collected_rows(tmp_path):
     assert notes(tokens["users"][0]) == ()
 
 
+@pytest.mark.parametrize("mode", ["propagate", "auto", "replay"])
+def test_what_was_made_with_a_collected_value_that_changes_is_not_known(tmp_path, mode):
+    program = Program(tmp_path)
+    program.collect("SELECT max(spent) AS most FROM views", "views")
+    program.write("SELECT user, spent FROM views WHERE spent < 30", "below", "views")
+    program.write("SELECT user, count(*) AS n FROM below GROUP BY user", "counts", "below")
+    program.write("SELECT user, spent FROM views WHERE spent > 0", "some", "views")
+    store = program.done()
+    graph, tokens = govtool.open(store), records(store)["views"]
+
+    def statuses(answer, name):
+        return {row.status for _, row in answer.relations[name].rows}
+
+    answer = graph.workflow_delete("app-1", [tokens[2]], mode=mode)  # the 30 of bob
+    assert statuses(answer, "below") == statuses(answer, "counts") == {"unknown"}
+    assert answer.relations["counts"].gains_possible
+    assert sum("a value that the program collected (query_0)" in why for why in answer.not_replayable.values()) == 2
+    assert statuses(answer, "some") == {"kept", "deleted"}
+    assert statuses(graph.workflow_delete("app-1", [tokens[2]], mode=mode, outputs=["counts"]), "counts") == {"unknown"}
+    answer = graph.workflow_delete("app-1", [tokens[0]], mode=mode)
+    assert "unknown" not in {status for name in answer.relations for status in statuses(answer, name)}
+
+
 @pytest.mark.parametrize("run", ["job.py", "app-1"])
 def test_the_erasure_of_a_program_names_what_it_collected(tmp_path, capsys, run):
     program = Program(tmp_path)

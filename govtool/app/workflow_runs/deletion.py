@@ -36,7 +36,7 @@ from govtool.workflow.modules.circuit_leaves import AnnotatedRelation
 from govtool.workflow.modules.run_circuit import produced_by
 from govtool.workflow.modules.run_rows import OutputDeletion
 from govtool.workflow.queries.rerun import ReplayDiffers, replayed, resolved
-from govtool.workflow.queries.statuses import RowDeletion, deletion_of
+from govtool.workflow.queries.statuses import RowDeletion, RowStatus, deletion_of
 from govtool.workflow.queries.survival import Survival, propagate
 from govtool.workflow.semirings.counts import standing_counts
 from govtool.workflow.why import QueryProvenance
@@ -44,6 +44,7 @@ from govtool.workflow.why import QueryProvenance
 if TYPE_CHECKING:
     from govtool.app.workflow_runs.opened import OpenedRun
     from govtool.app.workflow_runs.programs.again import ProgramReplayer
+    from govtool.app.workflow_runs.programs.layout import ProgramLayout
     from govtool.app.workflow_runs.without_records import RunReplayer
     from govtool.model.workflow_run import BoundaryRelation
     from govtool.workflow.modules.run_circuit import RunCircuit
@@ -96,14 +97,24 @@ def delete_in_run(opened: OpenedRun, request: RunDeletionRequest) -> list[RunDel
 def _answers(
     opened: OpenedRun, request: RunDeletionRequest, wanted: list[AddressedRelation]
 ) -> list[RunDeletionAnswer]:
+    from govtool.app.workflow_runs.programs.driver_rows import queries_before
+
     records = InputRecords(opened)
     for tokens in request.deletions:
         records.check(tokens)
     with ExitStack() as stack:
         stack.enter_context(engine_errors())
-        circuit = opened.circuit(dict.fromkeys(each.path for each in wanted))
+        paths = dict.fromkeys(each.path for each in wanted)
+        layout = _layout_of(opened)
+        circuit = opened.circuit(paths if layout is None else dict.fromkeys([*paths, *queries_before(layout, paths)]))
         judge = _Deletions(opened, request, wanted, circuit, records, stack)
         return [judge.answer(tokens) for tokens in request.deletions]
+
+
+def _layout_of(opened: OpenedRun) -> ProgramLayout | None:
+    from govtool.app.workflow_runs.programs.files import ProgramFiles
+
+    return opened.files.layout if isinstance(opened.files, ProgramFiles) else None
 
 
 def statuses_of_row(opened: OpenedRun, row: str, tokens: Sequence[str]) -> set[str]:
@@ -213,7 +224,9 @@ class _Deletions:
             again = self._again(tokens, open_, state, is_all) if open_ else again
             for path in open_:
                 deletions[path] = self._after(path, deletions[path], again, is_all)
-        lost = again.failed
+        lost = dict(again.failed)
+        if self._layout is not None:
+            lost |= self._unsettle(self._layout, deletions, state)
         coarse = [] if all(each.is_certain for each in deletions.values()) else self.circuit.coarse_notes()
         relations, notes = self._at_the_end(self._by_relation(deletions))
         constants = self._constants_note(tokens, paths)
@@ -227,14 +240,37 @@ class _Deletions:
             (*notes, *self.notes, *coarse, *constants),
         )
 
-    def _constants_note(self, tokens: Sequence[str], paths: Sequence[str]) -> list[str]:
-        """A note where constants of a program's plans may hang on the records; none of a workflow with modules."""
-        from govtool.app.workflow_runs.programs.driver_rows import constants_note
-        from govtool.app.workflow_runs.programs.files import ProgramFiles
+    @cached_property
+    def _layout(self) -> ProgramLayout | None:
+        """That of a program; a workflow with modules has none."""
+        return _layout_of(self.opened)
 
-        if not isinstance(self.opened.files, ProgramFiles):
+    def _unsettle(self, layout: ProgramLayout, deletions: dict[str, RowDeletion], state: Survival) -> dict[str, str]:
+        """Leave open what was made with a constant that was collected and changes; the reason by path."""
+        from govtool.app.workflow_runs.programs.driver_rows import is_number_or_text, made_with_collected
+
+        def changed(path: str, is_open: bool) -> set[Any]:
+            rows = (deletions[path] if path in deletions else self._deletion(path, state)).rows
+            moved = [row.before for row in rows if is_open or row.status != "kept"]
+            return {cell for row in moved for cell in row if is_number_or_text(cell)}
+
+        queries = made_with_collected(layout, changed)
+        made = {path: query for path, query in queries.items() if path in deletions}
+        for path in made:
+            rows = tuple(RowStatus(row.before, "unknown") for row in deletions[path].rows)
+            deletions[path] = RowDeletion(rows, (), gains_possible=True)
+        return {
+            path: f"a constant that it was made with is a value that the program collected ({query}), and that changes"
+            for path, query in made.items()
+        }
+
+    def _constants_note(self, tokens: Sequence[str], paths: Sequence[str]) -> list[str]:
+        """A note where constants of a program's plans may hang on the records."""
+        from govtool.app.workflow_runs.programs.driver_rows import constants_note
+
+        if self._layout is None:
             return []
-        note = constants_note(self.opened.files.layout, set(self.records.rows(tokens)), paths)
+        note = constants_note(self._layout, set(self.records.rows(tokens)), paths)
         return [note] if note else []
 
     def _at_the_end(self, relations: dict[str, OutputDeletion]) -> tuple[Mapping[str, OutputDeletion], tuple[str, ...]]:

@@ -1,12 +1,14 @@
 """Rows that went to the driver: what a program did with them is not in its plans.
 
-A total that a program collects and compares with is a constant of later plans. No deletion reaches it there, so that an
-answer about those plans says which of them may hold one.
+A total that a program collects and compares with is a constant of later plans. No deletion reaches it there. Where a
+plan has just a value that was collected, and that changes, what it made is not known; of other constants, which may be
+computed from such values, an answer says which plans have some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from decimal import Decimal
 
 from govtool.app.workflow_runs.programs.layout import ProgramLayout
 from govtool.app.workflow_runs.without_records import required_for
@@ -14,6 +16,55 @@ from govtool.records.plan.expressions import AggregateCall, Literal
 from govtool.records.plan.nodes import LocalRows, Plan
 from govtool.records.plan.tree import Term, walk_nodes
 from govtool.wording import few
+
+ChangedCells = Callable[[str, bool], Collection[object]]
+"""The cells of the rows of a collected query that a deletion changes; of all its rows, where none is certain."""
+
+
+def queries_before(layout: ProgramLayout, judged: Collection[str]) -> list[str]:
+    """The paths of the queries whose rows a program had before it made what a question is about."""
+    last = max((at for at, path in layout.outputs.items() if path in judged), default=-1)
+    return [path for at, path in layout.outputs.items() if at < last and not layout.program.actions[at].output]
+
+
+def made_with_collected(layout: ProgramLayout, changed: ChangedCells) -> dict[str, str]:
+    """Relations whose plans have a constant that was collected and changes, and those made of them: the query, by path.
+
+    Args:
+        layout: The program.
+        changed: The cells of a query, by its path, that a deletion changes.
+    """
+    found: dict[str, str] = {}
+    collected: dict[str, dict[object, str]] = {}
+    for each, action, plan in zip(layout.run.invocations, layout.program.actions, layout.plans, strict=True):
+        values = collected.setdefault(action.application, {})
+        queries = [found[path] for _, path, _ in each.inputs if path in found]
+        if values and plan is not None:
+            queries += [values[literal] for literal in _literals(plan) if literal in values]
+        for _, path in each.outputs:
+            if queries:
+                found[path] = queries[0]
+            if not action.output:
+                values.update(dict.fromkeys(changed(path, bool(queries)), each.module))
+    return found
+
+
+def _literals(plan: Plan) -> Iterator[object]:
+    """The numbers and texts of a plan, and the cells of rows that the driver held."""
+    for node in walk_nodes(plan.root):
+        waiting = list(node.terms())
+        while waiting:
+            term = waiting.pop()
+            waiting.extend(term.terms())
+            if isinstance(term, Literal) and is_number_or_text(term.value):
+                yield term.value
+        if isinstance(node, LocalRows):
+            yield from (cell for row in node.rows for cell in row if is_number_or_text(cell))
+
+
+def is_number_or_text(value: object) -> bool:
+    """Whether a value is a number or a text: two of these that are equal may well be one."""
+    return isinstance(value, (int, float, Decimal, str)) and not isinstance(value, bool) and value != ""
 
 
 def constants_note(layout: ProgramLayout, changed: Collection[str], judged: Collection[str]) -> str:
