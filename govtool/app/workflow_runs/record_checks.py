@@ -50,10 +50,12 @@ def _lost(run: WorkflowRun, writes: Iterable[RecordRun]) -> Iterator[str]:
     from govtool.app.datasets.places import path_id
 
     made = {path for each in run.invocations for path in _made(each)}
+    before = _state_before(run) - made
     files = {path_id(path): {file.uri for file in each.files} for path, each in run.relations.items()}
-    unmade = {path_id(path): path for path in run.relations if path not in made}
+    own = {path_id(path) for path in run.relations if path not in before}
+    unmade = {path_id(path): path for path in run.relations if path not in made and path not in before}
     for write in writes:
-        if write.output in files and write.application not in run.applications:
+        if write.output in own and write.application not in run.applications:
             yield f"{write.application[:_SHOWN]}, which wrote {write.output[:_SHOWN]}, is no application of it"
         if write.output in unmade:
             yield f"no invocation made {unmade[write.output][:_SHOWN]}, which the run wrote"
@@ -61,6 +63,12 @@ def _lost(run: WorkflowRun, writes: Iterable[RecordRun]) -> Iterator[str]:
             for dataset, uri in _files_of(write):
                 if dataset in files and uri not in files[dataset]:
                     yield f"a relation lacks the file {uri[:_SHOWN]}"
+
+
+def _state_before(run: WorkflowRun) -> set[str]:
+    """The state that the run began with, which an earlier run made, if there was one."""
+    first = min((each.execution for each in run.invocations), default=0)
+    return {path for each in run.invocations if each.execution == first for *_, path in each.state}
 
 
 def _files_of(write: RecordRun) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -96,6 +97,18 @@ def changed(body, place, change):
 def test_a_sound_record_passes():
     require_sound(made())
     require_written(made(), [written("/s/1/S"), written("/s/2/Big"), written("/elsewhere", "app-2")])
+
+
+@pytest.mark.parametrize("application", ["app-1", "app-0"])
+def test_the_state_that_a_run_begins_with_is_of_an_earlier_run(application):
+    whole = made()
+    later = tuple(each for each in whole.invocations if each.execution == 2)
+    named = {path for each in later for path in (*(p for _, p, _ in each.inputs), *(p for *_, p in each.state))}
+    named |= {path for each in later for path in (*(p for _, p in each.outputs), *(p for *_, p in each.new_state))}
+    run = replace(whole, invocations=later, relations={p: r for p, r in whole.relations.items() if p in named})
+    require_written(run, [written("/s/1/S", application), written("/s/2/S")])
+    with pytest.raises(IntegrityError, match="is no application of it"):
+        require_written(run, [written("/s/2/S", "app-0")])
 
 
 def test_every_name_and_place_of_an_invocation_counts():
