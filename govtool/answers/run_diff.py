@@ -13,7 +13,7 @@ from govtool.query.runs.aspects import ASPECTS
 if TYPE_CHECKING:
     from govtool.answers.row_diff import RowDiff
     from govtool.model.run import Run
-    from govtool.query.runs.aspects import RunChange
+    from govtool.query.runs.aspects import Cause, RunChange
     from govtool.query.runs.diff import RunDifference
 
 
@@ -63,10 +63,13 @@ class RunDiffAnswer(GraphAnswer):
 
 def cause_text(change: RunChange) -> str:
     """``plan: filter (via staging ← raw)``; empty if no cause is known."""
-    cause = change.cause
-    if cause is None:
-        return ""
-    way = " ← ".join(cause.way)
+    return "" if change.cause is None else cause_words(change.cause)
+
+
+def cause_words(cause: Cause) -> str:
+    """A cause with the way to it, unless that is one dataset, which the cause names itself."""
+    is_named = len(cause.way) == 1 and cause.text.endswith(cause.way[0])
+    way = "" if is_named else " ← ".join(cause.way)
     return f"{cause.kind}: {cause.text}" + (f" (via {way})" if way else "")
 
 

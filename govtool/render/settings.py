@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from govtool.answers.envelope import envelope
@@ -19,7 +20,7 @@ def render(form: str, settings: Sequence[Setting]) -> Table | Iterable[str]:
     if form == "json":
         values = [{"name": s.name, "value": clean_value(s.name, s.value), "origin": s.origin} for s in settings]
         return json_lines(envelope("config/1", {"settings": values}))
-    rows = [(s.name, "" if s.value is None else str(clean_value(s.name, s.value)), s.origin) for s in settings]
+    rows = [(s.name, _text(clean_value(s.name, s.value)), s.origin) for s in settings]
     if form == "csv":
         return to_csv(("name", "value", "origin"), rows)
     table = Table(
@@ -27,3 +28,10 @@ def render(form: str, settings: Sequence[Setting]) -> Table | Iterable[str]:
         rows=rows,
     )
     return laid_out(form, table)
+
+
+def _text(value: object) -> str:
+    """A value for people: texts as they are, others as in JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)

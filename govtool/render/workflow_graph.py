@@ -119,8 +119,8 @@ def _sizes(nodes: int, edges: int) -> str:
 
 
 def _zoom(answer: ZoomAnswer) -> str:
-    gone, new = count(len(answer.removed_nodes), "node"), len(answer.added_nodes)
-    return f"{_sizes(answer.nodes, answer.edges)} shown · {gone} less, {new:,} more"
+    removed, added = count(len(answer.removed_nodes), "node"), len(answer.added_nodes)
+    return f"{_sizes(answer.nodes, answer.edges)} shown · {removed} removed, {added:,} added"
 
 
 def _subgraph(answer: SubgraphAnswer) -> str:

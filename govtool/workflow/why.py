@@ -249,9 +249,9 @@ class QueryProvenance:
                 what = None
             if what is not None:
                 raise UsageError(
-                    f"{name} is defined for rows without {_WORDS[what]}; this query has some",
+                    f"'{name}' is not defined for rows that depend on {_WORDS[what]}, as in this query",
                     code="usage.semiring",
-                    hint="polynomial, count and bool take every query",
+                    hint="every query has polynomial, count and bool: --as polynomial,count",
                 )
 
     # ---- rows ------------------------------------------------------------------------------------------------------

@@ -97,6 +97,15 @@ def test_a_hash_that_can_be_guessed_is_named_and_no_other_is_proposed(value):
     assert finding.fix == "keyed-hash (@keyed) or k-aggregate (count, sum, groups of 10 or more)"
 
 
+def test_a_hash_that_nothing_accepts_has_no_key():
+    without = "".join(line for line in CLASSES.splitlines(keepends=True) if "@hash" not in line)
+    rules = policy(without + (FLOW % "").replace(", hash", ""))
+    (finding,) = checked(
+        sql("create table mm.t as select md5(lower(email)) as c from crm.users", USERS), rules
+    ).findings
+    assert finding.why == "lower() keeps the value; md5() is a hash without a key"
+
+
 def test_the_path_goes_through_every_table_and_names_the_statement():
     rules = policy(CLASSES + FLOW % "")
     index = sql(

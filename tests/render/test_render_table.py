@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from govtool.answers.envelope import envelope
+from govtool.config import Setting
 from govtool.release import __version__
 from govtool.render.formats.envelope import json_lines
 from govtool.render.layout.table import Table, TableColumn, lines, markdown, plain, to_csv
 from govtool.render.layout.text import width
+from govtool.render.settings import render as render_settings
 
 COLUMNS = (TableColumn("verdict"), TableColumn("column"), TableColumn("hops", justify="right"))
 TABLE = Table(
@@ -227,3 +229,8 @@ def test_titles_are_printable_too():
         assert "\x1b" not in text
         assert "\u202e" not in text
     assert "\x1b" not in "".join(markdown(table))
+
+
+def test_settings_are_written_as_in_their_file():
+    found = [Setting("store.publish", False, "default"), Setting("cache", None, "default"), Setting("s", "a b", "x")]
+    assert list(render_settings("csv", found))[1:] == ["store.publish,false,default", "cache,,default", "s,a b,x"]

@@ -21,6 +21,7 @@ from govtool.answers.row_diff import (
     Row,
     RowDiff,
 )
+from govtool.answers.run_diff import cause_words
 from govtool.app.row_diff.inputs import InputChange, behind, input_changes, kept_rows, value_key
 from govtool.app.row_diff.keys import paired, row_key
 from govtool.app.row_diff.sides import OutputSide, output_side
@@ -87,9 +88,7 @@ def _pairs(first: Run, second: Run) -> list[tuple[str, str]]:
 
 
 def _cause(store: Reader, commit: Commit, found: RunDifference) -> str:
-    cause = difference_cause(read_history(store, commit), found)
-    way = " ← ".join(cause.way)
-    return f"{cause.kind}: {cause.text}" + (f" (via {way})" if way else "")
+    return cause_words(difference_cause(read_history(store, commit), found))
 
 
 def _compared(sides: tuple[OutputSide, OutputSide], limit: int | None, tolerance: float | None) -> OutputRows:

@@ -152,7 +152,7 @@ def _unknown_node(graph: ProvenanceGraph, text: str, name: str) -> UnknownNameEr
 
 def _unknown_token(graph: ProvenanceGraph, text: str, name: str) -> UnknownNameError:
     tokens = _tokens(graph)
-    like = f"records are called as {', '.join(tokens[:_EXAMPLES])}; " if tokens else "the graph has no records; "
+    like = f"records are, for example, {', '.join(tokens[:_EXAMPLES])}; " if tokens else "the graph has no records; "
     return UnknownNameError(
         f"no record or node of the graph is called {text!r}",
         code="usage.unknown-token",

@@ -183,7 +183,7 @@ class InputRecords:
         if any(missing == dataset or dataset.endswith(f"/{missing}") for dataset in datasets):
             return f"a dataset as a whole: govtool replay {self._opened.run.id} --without {missing} --where true"
         example = next(iter(self.places), "")
-        like = f"records are called as {example}; " if example else ""
+        like = f"a record is called, for example, {example}; " if example else ""
         if not self._opened.has_modules and not self._opened.all_runs:
             return f"{like}--all-runs goes on to the runs that wrote its inputs"
         return f"{like}a record that was deleted before the run is not there either"

@@ -125,6 +125,8 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
         return ""  # the inverse on the same edge undoes it
     if keeps_a_value(function):
         return f"{function}() hands on a real value"
+    if is_unkeyed(function):
+        return f"{function}() is a hash without a key"
     return "" if function == "…" else f"{function}() keeps the value"
 
 

@@ -14,7 +14,9 @@ from itertools import groupby
 
 from govtool.render.layout.text import printable, width
 
-_URI = re.compile(r"[a-z][\w+.-]*://[^\s,]+")
+_URI = re.compile(r"[a-z][\w+.-]*://[^\s,)]+")
+_FILES = ("file:", "s3:", "s3a:", "gs:", "hdfs:", "abfss:", "dbfs:")
+"""How addresses of files begin: a dot in one is no separator."""
 _SHORTEST_PREFIX = 8
 """Cells from which on a shared prefix is worth a line of its own."""
 _RECORD = re.compile(r"[^/]*@[0-9a-f]+:\d.*")
@@ -28,11 +30,14 @@ def shared_prefix(names: Sequence[str]) -> str:
     'postgres://h:5432/db.public.'
     >>> shared_prefix(["crm.users", "crm.teams"])
     ''
+    >>> shared_prefix(["file:///in/day.csv", "file:///in/day.json"])
+    'file:///in/'
     """
     if len(set(names)) < 2:
         return ""
     common = os.path.commonprefix([*names])  # noqa: RUF071 - names, not paths; cut at a separator below
-    cut = max(common.rfind("."), common.rfind("/")) + 1
+    dot = -1 if common.startswith(_FILES) else common.rfind(".")
+    cut = max(dot, common.rfind("/")) + 1
     return common[:cut] if cut >= _SHORTEST_PREFIX else ""
 
 
@@ -42,6 +47,8 @@ def table_prefix(rows: Sequence[Sequence[str]], groups: Sequence[str]) -> str:
     >>> table_prefix([["postgres://h/db.a.x", "postgres://h/db.b.x"]], [])
     'postgres://h/db.'
     >>> table_prefix([["postgres://h1/db.a.x", "postgres://h2/db.b.x"]], [])
+    ''
+    >>> table_prefix([["file:///in/a.csv", "read of file:///in/a.csv (via b, file:///in/a.csv)"]], [])
     ''
     >>> table_prefix([["file:///in/a.csv@0f:0/1, file:///in/a.csv@0f:0/2"]], [])
     'file:///in/'

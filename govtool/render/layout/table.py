@@ -69,7 +69,8 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
     if table.heading:
         for text in _paragraph(table.heading, limit):
             yield [Span(text, "bold")]
-        yield []
+        if table.rows or table.summary:
+            yield []
     if table.rows and limit is not None and not table.groups:
         table = _without_empty_columns(table)
     if table.rows and limit is not None and not _fits(table, limit):

@@ -93,7 +93,10 @@ def test_unknown_names_have_near_ones(graph, ask, code, near):
 @pytest.mark.parametrize(
     ("ask", "hint"),
     [
-        (lambda graph: graph.delete("zzz"), "records are called as Requests:B1, Cars:C1, Cars:C2; list them: govtool"),
+        (
+            lambda graph: graph.delete("zzz"),
+            "records are, for example, Requests:B1, Cars:C1, Cars:C2; list them: govtool",
+        ),
         (lambda graph: graph.subgraph("zzz"), "list them: govtool graph export"),
         (lambda graph: graph.zoom_out("zzz"), "its modules are M_dealer1"),
         (lambda graph: graph.zoom_in("M_dealer1"), "--zoomed M_dealer1"),
