@@ -155,6 +155,6 @@ def reasons(report: CoverageReport, limit: int | None) -> Table:
             TableColumn("place", style="dim"),
             TableColumn("message"),
         ),
-        rows=[(d.severity, d.code, f"{source}: {place_of(d)}", d.message) for source, d in shown],
+        rows=[(d.severity, d.code, ": ".join(filter(None, (source, place_of(d)))), d.message) for source, d in shown],
         summary=", ".join(f"{number:,} {code}" for code, number in codes.most_common()) + tail,
     )

@@ -267,3 +267,12 @@ def test_what_the_template_says_is_named_as_it_is_written(store, project):
     assert "item.relation_name(…)" in details
     assert "given['nodes']['x'].config.tags[0] has no value" in details
     assert "given_nodes" not in details
+
+
+def test_a_project_that_is_not_compiled_is_no_workflow_yet(govtool, tmp_path):
+    (tmp_path / "dbt_project.yml").write_text("name: shop\n")
+    govtool("init", "--no-sources")
+    done = govtool("workflow", "run", str(tmp_path), "--inputs", str(tmp_path))
+    assert done.code == 2
+    assert "is not compiled" in done.err
+    assert "dbt compile" in done.err

@@ -20,6 +20,15 @@ TAKEN = "a workflow is a file of Python (.py), a script of SQL (.sql), or the fo
 """The kinds of workflows."""
 
 
+def _no_project(folder: Path) -> UsageError:
+    """The error of a folder that cannot be run: a dbt project that is not compiled, or none."""
+    if (folder / "dbt_project.yml").is_file():
+        message, hint = "this dbt project is not compiled: it has no target/manifest.json", "dbt compile"
+    else:
+        message, hint = "this folder is no dbt project", TAKEN
+    return UsageError(message, code="usage.workflow-file", location=str(folder), hint=hint)
+
+
 def load_workflow(target: str) -> Workflow:
     """The workflow of ``FILE.py`` or ``FILE.py:NAME``; the file is run as a module.
 
@@ -33,7 +42,7 @@ def load_workflow(target: str) -> Workflow:
     place, name = _split(target)
     file = Path(place)
     if file.is_dir():
-        raise UsageError("this folder is no dbt project", code="usage.workflow-file", location=place, hint=TAKEN)
+        raise _no_project(file)
     if not file.is_file():
         raise UsageError("there is no such file", code="usage.workflow-file", location=place)
     found = {key: each for key, each in vars(_imported(file)).items() if isinstance(each, Workflow)}
