@@ -232,7 +232,7 @@ def _version_sentence(answer: ProvenanceAnswer) -> str:
     datasets = {writing.version.dataset for _, _, writing in answer.entries}
     sizes = f"{count(len(answer.entries), 'version')} of {count(len(datasets), 'dataset')}"
     lost = answer.unwritten
-    return sizes + (f" · of {count(len(lost), 'read')} nobody knows who wrote it: {_some(lost)}" if lost else "")
+    return sizes + (f" · no known run wrote {count(len(lost), 'input')}: {_some(lost)}" if lost else "")
 
 
 def _some(lost: Sequence[tuple[str, str]]) -> str:
