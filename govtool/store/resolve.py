@@ -108,7 +108,7 @@ def _by_time(objects: ReadableObjects, ref: str, head: Commit) -> Commit | None:
         else:
             older = _existing(objects, newer.branch, newer.seq - step)
         if older is None:
-            raise _unknown(ref, f"the first commit is of {newer.time}")
+            raise _unknown(ref, f"the first commit was made at {newer.time}")
         if older.time > wanted:
             newer, step = older, step * 2
         elif step == 1:
