@@ -164,9 +164,12 @@ def test_nothing_is_deleted_or_written_behind_a_link_of_a_store(nothing_agreed, 
     (elsewhere / "mine.txt").write_text("mine")
     os.utime(elsewhere / "mine.txt", (0, 0))
     (project / "a.sql").write_text("create view v as select a from t")
+    assert govtool("init", "--no-sources").code == 0
     assert govtool("ingest", "sql", "a.sql").code == 0
     for name in ("pack", "manifest"):
         (project / ".govtool" / name).symlink_to(elsewhere)
+    shutil.rmtree(project / ".govtool" / "tmp")
+    (project / ".govtool" / "tmp").symlink_to(elsewhere)
     refused = govtool("store", "gc")
     assert refused.code == 4
     assert "store.link" in refused.err
@@ -176,6 +179,21 @@ def test_nothing_is_deleted_or_written_behind_a_link_of_a_store(nothing_agreed, 
     (project / "a.sql").write_text("create view v as select b from t")
     assert govtool("ingest", "sql", "a.sql").code == 4
     assert len(list((elsewhere / "log" / "main").iterdir())) == 1
+
+
+@pytest.mark.parametrize("key", ["hint/main", "govtool.json", "log/main/000000000001.json", "tags/x"])
+@pytest.mark.parametrize("device", ["/dev/zero", "pipe"])
+def test_a_device_in_the_place_of_an_object_is_not_read(nothing_agreed, project, govtool, key, device):
+    (project / "a.sql").write_text("create view v as select a from t")
+    assert govtool("init", "--no-sources").code == 0
+    assert govtool("ingest", "sql", "a.sql").code == 0
+    assert govtool("tag", "create", "x").code == 0
+    os.mkfifo(project / "pipe")
+    place = project / ".govtool" / key
+    place.unlink()
+    place.symlink_to(project / device)
+    for words in (("ls", "--at", "x"), ("ingest", "sql", "a.sql"), ("store", "fsck"), ("tag", "list")):
+        assert govtool(*words).code in (0, 4)
 
 
 def test_a_linked_store_folder_is_no_way_out(project, govtool, monkeypatch, tmp_path_factory):

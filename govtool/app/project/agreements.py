@@ -48,7 +48,7 @@ def _led_to(address: str, root: Path) -> str:
     """Where a path leads to by way of a link that lies in the project; else nothing."""
     if "://" in address:
         return ""
-    path = os.path.join(root, address)
+    path = root / address
     plain, real = os.path.normpath(path), os.path.realpath(path)
     through = os.path.realpath(plain) != real or Path(plain).is_relative_to(root)
     return f" -> {real}" if through and real != plain and is_outside(real, root) else ""

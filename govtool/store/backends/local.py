@@ -17,6 +17,7 @@ from typing import Any
 from govtool.errors import StoreError
 from govtool.model.records import PRIVATE
 from govtool.store.backends.failures import translate
+from govtool.store.backends.files import refuse_device
 from govtool.store.backends.objects import ObstoreObjects
 
 STAGING = "tmp"
@@ -51,6 +52,11 @@ class LocalObjects(ObstoreObjects):
         # Also for what was there: whoever made it may not have come so far as to sync it.
         self._sync_folders([key for key, _ in items])
         return created
+
+    def get(self, key: str) -> bytes | None:
+        """See `ReadableObjects.get`."""
+        refuse_device(self.root, key)
+        return super().get(key)
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """See `ReadableObjects.get_many`."""
@@ -96,12 +102,11 @@ class LocalObjects(ObstoreObjects):
         Raises:
             StoreError: ``store.link``.
         """
-        folder = os.path.dirname(key)
+        folder = key.rpartition("/")[0]
         if folder in self._within:
             return
-        root = os.path.realpath(self.root)
-        place = os.path.realpath(self.root / folder)
-        if place != root and not place.startswith(os.path.join(root, "")):
+        place = (self.root / folder).resolve()
+        if not place.is_relative_to(self.root.resolve()):
             raise StoreError(
                 f"{folder} leads out of the store, to {place}: nothing is written or deleted there",
                 code="store.link",
