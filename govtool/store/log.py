@@ -206,7 +206,7 @@ def check_newest(objects: ReadableObjects, head: Commit, oldest: int = 1) -> Non
 
 
 def check_link(objects: ReadableObjects, commit: Commit) -> None:
-    """Check that the commit after one was made from it: one request, for who came to it by its number.
+    """Check that the commit after one was made from it, or took it over: one request, for who came by its number.
 
     Raises:
         IntegrityError: ``store.corrupt-chain`` if it was made from another one, or is missing.
@@ -214,7 +214,7 @@ def check_link(objects: ReadableObjects, commit: Commit) -> None:
     after = read_slot(objects, commit.branch, commit.seq + 1)
     if after is None:
         raise chain_error(slot_key(commit.branch, commit.seq + 1), "is missing, but later commits were made from it")
-    if after.parent != commit.id:
+    if commit.id not in (after.parent, after.merged.id if after.merged else None):
         raise chain_error(slot_key(commit.branch, commit.seq), f"is not what commit {after.short} was made from")
 
 

@@ -50,6 +50,8 @@ STATEMENTS: tuple[tuple[str, str], ...] = tuple(
         ("redshift", "unload ('select 1') to 's3://b/x' credentials 'aws_access_key_id=A;aws_secret_access_key=$S'"),
         ("redshift", "create user u password '$S'"),
         ("bigquery", "create connection c options (password = '$S')"),
+        ("bigquery", "create table c1 as select * from `s3://AK:$S@b/x.parquet`"),
+        ("bigquery", "create table c2 as select a from `https://h.org/x.parquet?sv=1&sig=$S`"),
         ("bigquery", "export data options (uri='gs://b/x?X-Goog-Signature=$S', format='csv') as select 1 as x"),
         # databases
         ("postgres", "create user ann with password '$S'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 
 import pytest
 
@@ -136,6 +137,63 @@ def test_an_agreement_is_for_one_address(checkout, govtool, project, tmp_path_fa
     refused = govtool("ingest", "sql", "a.sql")
     assert refused.code == 2
     assert "s3://attacker/p" in refused.err
+
+
+@pytest.mark.parametrize("setting", ['store = "linked"', '[[sources]]\nkind = "sql"\npath = "linked"'])
+def test_an_agreement_to_a_link_is_one_to_where_it_leads(nothing_agreed, project, govtool, tmp_path_factory, setting):
+    one, other = (tmp_path_factory.mktemp(name) for name in ("one", "other"))
+    for place in (one, other):
+        (place / "a.sql").write_text("create view v as select a from t")
+    for store in (one, other) if "store" in setting else (project / ".govtool",):
+        assert govtool("init", "--store", str(store), "--no-sources").code == 0
+    link = project / "linked"
+    link.symlink_to(one)
+    (project / "govtool.toml").write_text(setting + "\n")
+    words = ("ingest", "sql", "a.sql") if "store" in setting else ("ingest",)
+    (project / "a.sql").write_text("create view v as select a from t")
+    assert govtool(*words).code == 2
+    assert str(one) in govtool("trust").out
+    assert govtool(*words).code == 0
+    link.unlink()
+    link.symlink_to(other)
+    assert govtool(*words).code == 2
+
+
+def test_nothing_is_deleted_or_written_behind_a_link_of_a_store(nothing_agreed, project, govtool, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "mine.txt").write_text("mine")
+    os.utime(elsewhere / "mine.txt", (0, 0))
+    (project / "a.sql").write_text("create view v as select a from t")
+    assert govtool("init", "--no-sources").code == 0
+    assert govtool("ingest", "sql", "a.sql").code == 0
+    for name in ("pack", "manifest"):
+        (project / ".govtool" / name).symlink_to(elsewhere)
+    shutil.rmtree(project / ".govtool" / "tmp")
+    (project / ".govtool" / "tmp").symlink_to(elsewhere)
+    refused = govtool("store", "gc")
+    assert refused.code == 4
+    assert "store.link" in refused.err
+    assert [each.name for each in elsewhere.iterdir()] == ["mine.txt"]
+    shutil.move(project / ".govtool" / "log", elsewhere / "log")
+    (project / ".govtool" / "log").symlink_to(elsewhere / "log")
+    (project / "a.sql").write_text("create view v as select b from t")
+    assert govtool("ingest", "sql", "a.sql").code == 4
+    assert len(list((elsewhere / "log" / "main").iterdir())) == 1
+
+
+@pytest.mark.parametrize("key", ["hint/main", "govtool.json", "log/main/000000000001.json", "tags/x"])
+@pytest.mark.parametrize("device", ["/dev/zero", "pipe"])
+def test_a_device_in_the_place_of_an_object_is_not_read(nothing_agreed, project, govtool, key, device):
+    (project / "a.sql").write_text("create view v as select a from t")
+    assert govtool("init", "--no-sources").code == 0
+    assert govtool("ingest", "sql", "a.sql").code == 0
+    assert govtool("tag", "create", "x").code == 0
+    os.mkfifo(project / "pipe")
+    place = project / ".govtool" / key
+    place.unlink()
+    place.symlink_to(project / device)
+    for words in (("ls", "--at", "x"), ("ingest", "sql", "a.sql"), ("store", "fsck"), ("tag", "list")):
+        assert govtool(*words).code in (0, 4)
 
 
 def test_a_linked_store_folder_is_no_way_out(project, govtool, monkeypatch, tmp_path_factory):

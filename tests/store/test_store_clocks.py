@@ -12,6 +12,7 @@ from govtool import clock
 from govtool.errors import StoreError
 from govtool.store import Store, branches
 from govtool.store.backends import times
+from govtool.store.resolve import resolve
 from govtool.store.upkeep.fsck import anchor, fsck
 from govtool.store.upkeep.repair_clock import repair_clock
 
@@ -155,6 +156,16 @@ def test_a_branch_is_repaired_and_its_history_stays(ruined, monkeypatch):
     speak(fresh, "e", b"x", branch="next")
     assert branches.merge_branch(fresh, "next", author="ann").created
     assert fsck(fresh).problems == ()
+
+
+def test_what_was_taken_over_is_found_by_its_number_in_a_bucket_too(ruined):
+    head = ruined.head()
+    assert repair_clock(ruined, author="ann").created
+    speak(ruined, "a", b"now")
+    bucket = Wrapped(ruined.objects)
+    bucket.is_remote = True
+    assert resolve(bucket, "4", "main").id == head.id
+    assert [resolve(bucket, str(number), "main").seq for number in range(1, 7)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_first_commit_of_the_future_is_repaired(tmp_path, monkeypatch):

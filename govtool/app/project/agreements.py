@@ -21,7 +21,7 @@ class TrustedAddress:
 
     Attributes:
         file: The settings file, or the folder of the project, as an absolute path.
-        address: The place, as in that file.
+        address: The place, as in that file; of a link in the project, also where it leads to, which may change.
         use: ``STORE`` or ``SOURCE``.
     """
 
@@ -41,7 +41,17 @@ def is_outside(path: Path | str, root: Path) -> bool:
 def agreement(address: str, config: Config, use: str) -> TrustedAddress:
     """Return the agreement that a place of the settings needs."""
     file = (config.file or config.root / CONFIG_FILE).resolve()
-    return TrustedAddress(str(file), clean_location(address), use)
+    return TrustedAddress(str(file), clean_location(address) + _led_to(address, config.root), use)
+
+
+def _led_to(address: str, root: Path) -> str:
+    """Where a path leads to by way of a link that lies in the project; else nothing."""
+    if "://" in address:
+        return ""
+    path = root / address
+    plain, real = os.path.normpath(path), os.path.realpath(path)
+    through = os.path.realpath(plain) != real or Path(plain).is_relative_to(root)
+    return f" -> {real}" if through and real != plain and is_outside(real, root) else ""
 
 
 def trusted(environ: Mapping[str, str] = os.environ) -> tuple[TrustedAddress, ...]:

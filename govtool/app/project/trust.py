@@ -49,11 +49,14 @@ def require_trust(setting: Setting, config: Config, environ: Mapping[str, str] =
     Raises:
         UsageError: ``usage.untrusted-store``; the hint holds both commands that allow it.
     """
-    if not leaves_project(setting, config) or agreement(str(setting.value), config, STORE) in trusted(environ):
+    if not leaves_project(setting, config):
+        return
+    needed = agreement(str(setting.value), config, STORE)
+    if needed in trusted(environ):
         return
     shown = clean_location(str(setting.value))
     raise UsageError(
-        f"{config.file or config.root} names a store outside of its folder: {shown}",
+        f"{config.file or config.root} names a store outside of its folder: {needed.address}",
         code="usage.untrusted-store",
         location=str(config.file or config.root),
         hint=f"if you trust it: govtool trust, once; or name the store yourself: --store {shlex.quote(shown)}",

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from govtool.errors import IntegrityError
 from govtool.store.backends.failures import translate
 from govtool.store.backends.objects import ObjectInfo
+
+_ENDLESS = (stat.S_ISCHR, stat.S_ISBLK, stat.S_ISFIFO, stat.S_ISSOCK)
+
+
+def refuse_device(root: Path, key: str) -> None:
+    """Refuse a device or a pipe, or a link to one, in the place of an object: it would be read without end.
+
+    Raises:
+        IntegrityError: It is one.
+    """
+    try:
+        mode = (root / key).stat().st_mode
+    except (OSError, ValueError):
+        return  # that is said, or no object, when it is read
+    if any(is_kind(mode) for is_kind in _ENDLESS):
+        raise IntegrityError(
+            f"{key} is a device or a pipe, and no file",
+            location=key,
+            hint="run govtool store fsck, and restore this object from a backup or a copy of the store",
+        )
 
 
 class LocalFiles:
@@ -24,6 +46,7 @@ class LocalFiles:
 
     def get(self, key: str) -> bytes | None:
         """See `ReadableObjects.get`."""
+        refuse_device(self.root, key)
         try:
             return (self.root / key).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -37,6 +60,7 @@ class LocalFiles:
 
     def get_range(self, key: str, start: int, end: int) -> bytes | None:
         """See `ReadableObjects.get_range`."""
+        refuse_device(self.root, key)
         try:
             with (self.root / key).open("rb") as file:
                 file.seek(start)
@@ -60,7 +84,7 @@ class LocalFiles:
                 if key <= after:
                     continue
                 try:
-                    stat = path.stat()
+                    found = path.stat()
                 except FileNotFoundError:
                     continue
-                yield ObjectInfo(key, stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC))
+                yield ObjectInfo(key, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))

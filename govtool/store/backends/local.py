@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from govtool.errors import StoreError
 from govtool.model.records import PRIVATE
 from govtool.store.backends.failures import translate
+from govtool.store.backends.files import refuse_device
 from govtool.store.backends.objects import ObstoreObjects
 
 STAGING = "tmp"
@@ -38,6 +40,7 @@ class LocalObjects(ObstoreObjects):
         super().__init__(uri, store)
         self.root = root
         self._synced: set[Path] = set()
+        self._within: set[str] = set()
 
     def create(self, key: str, data: bytes) -> bool:
         """See `Objects.create`."""
@@ -50,6 +53,11 @@ class LocalObjects(ObstoreObjects):
         self._sync_folders([key for key, _ in items])
         return created
 
+    def get(self, key: str) -> bytes | None:
+        """See `ReadableObjects.get`."""
+        refuse_device(self.root, key)
+        return super().get(key)
+
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """See `ReadableObjects.get_many`."""
         return [self.get(key) for key in keys]
@@ -61,6 +69,7 @@ class LocalObjects(ObstoreObjects):
 
     def delete(self, key: str) -> None:
         """See `Objects.delete`; also removes the staging files that obstore will not name."""
+        self._require_within(key)
         try:
             (self.root / key).unlink(missing_ok=True)
         except OSError as error:
@@ -68,6 +77,8 @@ class LocalObjects(ObstoreObjects):
 
     def _write(self, key: str, data: bytes, *, overwrite: bool) -> bool:
         staged = f"{STAGING}/{uuid.uuid4().hex}"
+        self._require_within(staged)
+        self._require_within(key)
         try:
             try:
                 if key.startswith(_PRIVATE):
@@ -84,6 +95,25 @@ class LocalObjects(ObstoreObjects):
         except Exception as error:
             raise translate(error, f"write {key}", self.uri) from error
         return True
+
+    def _require_within(self, key: str) -> None:
+        """Refuse to write or delete through a link out of the store, as a checkout of others may hold one.
+
+        Raises:
+            StoreError: ``store.link``.
+        """
+        folder = key.rpartition("/")[0]
+        if folder in self._within:
+            return
+        place = (self.root / folder).resolve()
+        if not place.is_relative_to(self.root.resolve()):
+            raise StoreError(
+                f"{folder} leads out of the store, to {place}: nothing is written or deleted there",
+                code="store.link",
+                location=self.uri,
+                hint="put a folder in the place of the link; the store as a whole may be a link",
+            )
+        self._within.add(folder)
 
     def _stage_private(self, staged: str, data: bytes) -> None:
         (self.root / STAGING).mkdir(exist_ok=True)

@@ -11,6 +11,7 @@ from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import file_name, named_table
 from govtool.names import fold, join_name, split_name
+from govtool.redaction import clean_location
 
 DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "snowflake": "public"}
 """The schema of names with a catalog and an empty schema: ``db..t``."""
@@ -114,10 +115,13 @@ class Relations:
         session = self._of_session(names, statement.script, temporary)
         if session:
             return session
-        if len(names) == 1 and "://" in names[0]:  # select * from 's3://bucket/x.parquet'
-            return file_name(written[0])
+        if "://" in names[0]:  # select * from 's3://bucket/x.parquet', which BigQuery's parser splits at its dots
+            return file_name(".".join(written))
         if len(names) == 2 and written[0].lower() in FILE_FORMATS and "/" in written[1]:
             return file_name(written[1])
+        address = next((n for n, name in enumerate(names) if "://" in name), 0)
+        if address:
+            names = [*names[:address], clean_location(".".join(names[address:]))]
         if len(names) == 1:
             for schema in statement.path:
                 candidate = self._qualified([schema, names[0]], statement)
