@@ -107,7 +107,7 @@ def _answer(
     rows = found.rows
     notes: list[str] = []
     request = Request(found, rows, values, exact, opened, executor, notes, most)
-    columns = [column for name in names for column in ANNOTATIONS[name](request)]
+    columns = [column for name in _fitting(names, found, notes) for column in ANNOTATIONS[name](request)]
     tuples = tuple(
         WhyTuple(
             row.values,
@@ -118,6 +118,18 @@ def _answer(
     )
     titles = tuple(column.name for column in found.query.columns)
     return WhyAnswer(titles, _ordered(_real(tuples)), found.gains_possible, notes=tuple(notes))
+
+
+def _fitting(names: list[str], found: QueryProvenance, notes: list[str]) -> list[str]:
+    """The semirings; those of the default without ``which`` where it does not fit the query, with a note."""
+    if tuple(names) != DEFAULT:
+        return names
+    try:
+        found.check_positive("which", guards=True)
+    except UsageError as error:
+        notes.append(f"which is left out: {error.message}")
+        return [name for name in names if name != "which"]
+    return names
 
 
 def _ordered(tuples: tuple[Any, ...]) -> tuple[Any, ...]:

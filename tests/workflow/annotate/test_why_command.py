@@ -72,6 +72,16 @@ def test_candidates_have_a_polynomial_and_no_lineage(run):
     assert found[("Paris", 2)]["aggregates"] == {"n": "COUNT(c1⊗1 + c3⊗1)"}
 
 
+def test_an_outer_join_is_shown_without_the_semiring_that_does_not_fit(run):
+    query = "select city, amount from customers left join orders on cust = id"
+    code, out, err = run("why", query)
+    assert code == 0, err
+    assert "which is left out: 'which' is not defined for rows" in " ".join(out.split())
+    assert set(rows(run, query)[("Paris", 10.5)]) >= {"polynomial", "count"}
+    code, _, err = run("why", query, "--as", "which")
+    assert (code, "usage.semiring" in err) == (2, True)
+
+
 def test_values_of_tokens(run, tmp_path):
     tokens = ["c1", "c2", "c3", "c4", "o1", "o2", "o3", "o4"]
     (tmp_path / "cost.json").write_text(json.dumps({t: n + 1 for n, t in enumerate(tokens)}), encoding="utf-8")
