@@ -240,7 +240,7 @@ def _upstream(history: History, dataset: str, first: Run, second: Run) -> Cause:
         old, new = _version(history, first, dataset), _version(history, second, dataset)
         if old is None or new is None:
             which = "either run" if old is None and new is None else first.id if old is None else second.id
-            return Cause("no-provenance", f"no recorded run wrote what {which} read of {dataset}", way)
+            return Cause("no-provenance", f"no run is known to have written what {which} read of {dataset}", way)
         if old == new:
             return Cause("no-provenance", f"{dataset} changed after {history.writing(old).run.id} wrote it", way)
         grown = _grown(history, old, new)

@@ -46,7 +46,7 @@ def token(graph, run):
     """The tokens of the orders without the number of the row."""
     with pytest.raises(UnknownNameError) as refused:
         graph.workflow_deletions(run, [["none"]])
-    return refused.value.hint.partition("called as ")[2].partition("/0;")[0]
+    return refused.value.hint.partition("for example, ")[2].partition("/0;")[0]
 
 
 def after(answer, relation):
