@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from report_graphs import indexed, random_derivations, view_of
@@ -281,7 +282,13 @@ def test_an_empty_graph_and_a_page_without_scripts(ingest, page, tmp_path):
     page.send("Emulation.setScriptExecutionDisabled", value=True)
     page.send("Page.navigate", url=file.as_uri())
     page.send("Emulation.setScriptExecutionDisabled", value=False)
-    assert "noscript" in page.run("document.documentElement.outerHTML")
+    shown = ""
+    for _ in range(200):  # the page may not be there yet
+        shown = page.run("document.documentElement?.outerHTML ?? ''")
+        if "noscript" in shown:
+            break
+        time.sleep(0.05)
+    assert "noscript" in shown
 
 
 def test_contributed_referenced_and_both_are_told_apart(ingest, opened):
