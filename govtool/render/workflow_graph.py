@@ -11,6 +11,7 @@ from govtool.render.formats.envelope import compact
 from govtool.render.layout.rows import ROW_FORMATS, rendered
 from govtool.render.layout.table import Table, TableColumn
 from govtool.render.layout.text import count, printable
+from govtool.render.workflow_runs import unlisted_lines
 
 if TYPE_CHECKING:
     from govtool.answers.answer import Answer
@@ -177,9 +178,7 @@ def _graphs(answer: GraphListAnswer) -> str:
     """How many there are, and a line for each that is not listed because it cannot be read."""
     lines = [count(len(answer.graphs), "graph")]
     for each in answer.damaged:
-        name = each.name or "graphs of recorded programs"
-        lines.append(f"not listed: {printable(name)} · {printable(each.reason)} · {printable(each.object)}")
-        lines.append(f"  {printable(each.hint)}")
+        lines += unlisted_lines(each.name or "graphs of recorded programs", each)
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
@@ -11,7 +11,8 @@ from govtool.render.layout.text import count, printable, when
 from govtool.wording import few
 
 if TYPE_CHECKING:
-    from govtool.answers.workflow_runs import WorkflowRunAnswer, WorkflowRunsAnswer
+    from govtool.answers.workflow_graph import UnlistedGraphs
+    from govtool.answers.workflow_runs import UnlistedRuns, WorkflowRunAnswer, WorkflowRunsAnswer
 
 FORMATS = ROW_FORMATS
 _FEW = 5
@@ -55,12 +56,15 @@ def _forgotten(answer: WorkflowRunsAnswer) -> str:
 
 def _damaged(answer: WorkflowRunsAnswer) -> str:
     """A line for everything that is not listed because it cannot be read, with what to do about it."""
-    lines = []
-    for each in answer.damaged:
-        whose = f"{each.workflow} {each.id}" if each.id else "recorded programs"
-        lines.append(f"\nnot listed: {printable(whose)} · {printable(each.reason)} · {printable(each.object)}")
-        lines.append(f"\n  {printable(each.hint)}" if each.hint else "")
-    return "".join(lines)
+    named = ((f"{each.workflow} {each.id}" if each.id else "recorded programs", each) for each in answer.damaged)
+    return "".join(f"\n{line}" for whose, each in named for line in unlisted_lines(whose, each))
+
+
+def unlisted_lines(name: str, each: UnlistedRuns | UnlistedGraphs) -> Iterator[str]:
+    """What is called so is not listed: why, and below it what to do about it."""
+    yield f"not listed: {printable(name)} · {printable(each.reason)} · {printable(each.object)}"
+    if each.hint:
+        yield f"  {printable(each.hint)}"
 
 
 def render_workflow_run(form: str, answer: WorkflowRunAnswer) -> Table | Iterable[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.app.records.opening import open_write
@@ -35,17 +35,17 @@ def through_driver(
     earlier = [
         query.run.run
         for query in chain.queries
-        if query.run.application == link.run.application
-        and run_order(query.run.run) < run_order(link.run.run)
-        and not query.read_places().isdisjoint(reached)
+        if _is_before(query, link) and not query.read_places().isdisjoint(reached)
     ]
     if not earlier or not _holds_rows(store, commit, link):
         return ""
     return f"it holds rows of the driver, which had what {earlier[-1]} made of the subject's rows"
 
 
-def driver_had(store: Reader, commit: Commit, chain: RecordedChain, query: ChainLink) -> str:
-    """Say what is not known of the rows that a query gave to the job.
+def driver_had(
+    store: Reader, commit: Commit, chain: RecordedChain, queries: Sequence[ChainLink]
+) -> Iterator[tuple[ChainLink, str]]:
+    """Say of each query what is not known of the rows that it gave to the job.
 
     A total that the job compares with is a constant of later plans: no erasure reaches it there.
 
@@ -53,20 +53,21 @@ def driver_had(store: Reader, commit: Commit, chain: RecordedChain, query: Chain
         store: The store.
         commit: Plans are those of this commit.
         chain: The runs.
-        query: The query, which read what the subject's rows reached.
+        queries: Those that read what the subject's rows reached.
     """
-    made_with = [
-        link.output
-        for link in chain.links
-        if link.run.application == query.run.application
-        and run_order(query.run.run) < run_order(link.run.run)
-        and has_constants(_plan(store, commit, link))
-    ]
+    later = [link for link in chain.links if any(_is_before(query, link) for query in queries)]
+    with_constants = [link for link in later if has_constants(_plan(store, commit, link))]
     why = "its rows went to the driver: where they are now is not known"
-    if not made_with:
-        return why
-    what = f"constants in the plans of {few(made_with)} stay as they were"
-    return f"{why}; {what}, also if the job computed them from those rows"
+    for query in queries:
+        made_with = [link.output for link in with_constants if _is_before(query, link)]
+        what = f"constants in the plans of {few(made_with)} stay as they were"
+        yield query, f"{why}; {what}, also if the job computed them from those rows" if made_with else why
+
+
+def _is_before(query: ChainLink, link: ChainLink) -> bool:
+    """Return whether a job ran a query before a write."""
+    earlier, later = query.run, link.run
+    return earlier.application == later.application and run_order(earlier.run) < run_order(later.run)
 
 
 def _holds_rows(store: Reader, commit: Commit, link: ChainLink) -> bool:

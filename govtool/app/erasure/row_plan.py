@@ -113,9 +113,9 @@ class _Walk:
         self._alone = {place_of(f): name for name, place in self._unsearched_places() for f in place}
         for link in self.chain.links:
             self._visit(link)
-        for query in self.chain.queries:
-            if query.read_places() & self._reached:
-                self._beyond(query.run.run, driver_had(self.store, self.commit, self.chain, query))
+        collected = [query for query in self.chain.queries if query.read_places() & self._reached]
+        for query, why in driver_had(self.store, self.commit, self.chain, collected):
+            self._beyond(query.run.run, why)
         return self._found()
 
     def _found(self) -> RowErasure:

@@ -10,7 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.why.columns import ANNOTATIONS, Request
+from govtool.app.why.columns import ANNOTATIONS, Columns, Request
 from govtool.app.why.query import OpenedQuery, evaluated, opened_query, provenance
 from govtool.errors import UnknownNameError, UsageError
 from govtool.given_files import read_given_text
@@ -107,7 +107,7 @@ def _answer(
     rows = found.rows
     notes: list[str] = []
     request = Request(found, rows, values, exact, opened, executor, notes, most)
-    columns = [column for name in _fitting(names, found, notes) for column in ANNOTATIONS[name](request)]
+    columns = [column for name in names for column in _annotated(name, request, tuple(names) == DEFAULT)]
     tuples = tuple(
         WhyTuple(
             row.values,
@@ -120,16 +120,15 @@ def _answer(
     return WhyAnswer(titles, _ordered(_real(tuples)), found.gains_possible, notes=tuple(notes))
 
 
-def _fitting(names: list[str], found: QueryProvenance, notes: list[str]) -> list[str]:
-    """The semirings; those of the default without ``which`` where it does not fit the query, with a note."""
-    if tuple(names) != DEFAULT:
-        return names
+def _annotated(name: str, request: Request, is_default: bool) -> Columns:
+    """What a semiring gives; of the default ones, a note in the place of ``which`` where it does not fit the query."""
     try:
-        found.check_positive("which", guards=True)
+        return ANNOTATIONS[name](request)
     except UsageError as error:
-        notes.append(f"which is left out: {error.message}")
-        return [name for name in names if name != "which"]
-    return names
+        if not is_default or error.code != "usage.semiring":
+            raise
+        request.notes.append(f"{name} is left out: {error.message}")
+        return []
 
 
 def _ordered(tuples: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -107,7 +107,7 @@ def _answers(
         paths = dict.fromkeys(each.path for each in wanted)
         layout = _layout_of(opened)
         circuit = opened.circuit(paths if layout is None else dict.fromkeys([*paths, *queries_before(layout, paths)]))
-        judge = _Deletions(opened, request, wanted, circuit, records, stack)
+        judge = _Deletions(opened, request, wanted, circuit, records, stack, layout)
         return [judge.answer(tokens) for tokens in request.deletions]
 
 
@@ -209,6 +209,8 @@ class _Deletions:
     circuit: RunCircuit
     records: InputRecords
     stack: ExitStack
+    layout: ProgramLayout | None
+    """That of a program; a workflow with modules has none."""
     notes: list[str] = field(default_factory=list)
     _found: dict[str, QueryProvenance] = field(default_factory=dict)
 
@@ -225,8 +227,8 @@ class _Deletions:
             for path in open_:
                 deletions[path] = self._after(path, deletions[path], again, is_all)
         lost = dict(again.failed)
-        if self._layout is not None:
-            lost |= self._unsettle(self._layout, deletions, state)
+        if self.layout is not None:
+            lost |= self._unsettle(self.layout, deletions, state)
         coarse = [] if all(each.is_certain for each in deletions.values()) else self.circuit.coarse_notes()
         relations, notes = self._at_the_end(self._by_relation(deletions))
         constants = self._constants_note(tokens, paths)
@@ -240,19 +242,13 @@ class _Deletions:
             (*notes, *self.notes, *coarse, *constants),
         )
 
-    @cached_property
-    def _layout(self) -> ProgramLayout | None:
-        """That of a program; a workflow with modules has none."""
-        return _layout_of(self.opened)
-
     def _unsettle(self, layout: ProgramLayout, deletions: dict[str, RowDeletion], state: Survival) -> dict[str, str]:
         """Leave open what was made with a constant that was collected and changes; the reason by path."""
-        from govtool.app.workflow_runs.programs.driver_rows import is_number_or_text, made_with_collected
+        from govtool.app.workflow_runs.programs.driver_rows import made_with_collected
 
-        def changed(path: str, is_open: bool) -> set[Any]:
+        def changed(path: str, is_open: bool) -> Iterator[Any]:
             rows = (deletions[path] if path in deletions else self._deletion(path, state)).rows
-            moved = [row.before for row in rows if is_open or row.status != "kept"]
-            return {cell for row in moved for cell in row if is_number_or_text(cell)}
+            yield from (cell for row in rows if is_open or row.status != "kept" for cell in row.before)
 
         queries = made_with_collected(layout, changed)
         made = {path: query for path, query in queries.items() if path in deletions}
@@ -268,9 +264,9 @@ class _Deletions:
         """A note where constants of a program's plans may hang on the records."""
         from govtool.app.workflow_runs.programs.driver_rows import constants_note
 
-        if self._layout is None:
+        if self.layout is None:
             return []
-        note = constants_note(self._layout, set(self.records.rows(tokens)), paths)
+        note = constants_note(self.layout, set(self.records.rows(tokens)), paths)
         return [note] if note else []
 
     def _at_the_end(self, relations: dict[str, OutputDeletion]) -> tuple[Mapping[str, OutputDeletion], tuple[str, ...]]:

@@ -52,13 +52,12 @@ def _lost(run: WorkflowRun, writes: Iterable[RecordRun]) -> Iterator[str]:
     made = {path for each in run.invocations for path in _made(each)}
     before = _state_before(run) - made
     files = {path_id(path): {file.uri for file in each.files} for path, each in run.relations.items()}
-    own = {path_id(path) for path in run.relations if path not in before}
-    unmade = {path_id(path): path for path in run.relations if path not in made and path not in before}
+    own = {path_id(path): path for path in run.relations if path not in before}
     for write in writes:
         if write.output in own and write.application not in run.applications:
             yield f"{write.application[:_SHOWN]}, which wrote {write.output[:_SHOWN]}, is no application of it"
-        if write.output in unmade:
-            yield f"no invocation made {unmade[write.output][:_SHOWN]}, which the run wrote"
+        if write.output in own and own[write.output] not in made:
+            yield f"no invocation made {own[write.output][:_SHOWN]}, which the run wrote"
         if write.output in files:
             for dataset, uri in _files_of(write):
                 if dataset in files and uri not in files[dataset]:

@@ -123,6 +123,11 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
         return f"{function}() gives the value back"
     if any(map(is_inverse, spread.index.functions(edge))) and may_be_undone(function):
         return ""  # the inverse on the same edge undoes it
+    return _hidden_by(function)
+
+
+def _hidden_by(function: str) -> str:
+    """How little a function hides that no declassifier names."""
     if keeps_a_value(function):
         return f"{function}() hands on a real value"
     if is_unkeyed(function):

@@ -66,11 +66,7 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
     """
     # Columns of data are titles, too: their names may be anything.
     table = replace(table, columns=tuple(replace(each, title=printable(each.title)) for each in table.columns))
-    if table.heading:
-        for text in _paragraph(table.heading, limit):
-            yield [Span(text, "bold")]
-        if table.rows or table.summary:
-            yield []
+    yield from _heading(table, limit)
     if table.rows and limit is not None and not table.groups:
         table = _without_empty_columns(table)
     if table.rows and limit is not None and not _fits(table, limit):
@@ -87,6 +83,14 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
     if table.summary:
         for text in _paragraph(table.summary, limit):
             yield [Span(text)]
+
+
+def _heading(table: Table, limit: int | None) -> Iterator[list[Span]]:
+    """The lines above a table, with an empty one where something follows."""
+    if table.heading:
+        yield from ([Span(text, "bold")] for text in _paragraph(table.heading, limit))
+        if table.rows or table.summary:
+            yield []
 
 
 def _fits(table: Table, limit: int) -> bool:

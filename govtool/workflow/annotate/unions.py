@@ -26,14 +26,22 @@ def united(a: Annotator, parts: list[Rows], columns: tuple[Attribute, ...]) -> R
     has_context = parts[0].context is not None
     hidden = (annotation, times, *cells.values(), *origins.values(), *((number,) if has_context else ()))
     made = tuple(_side(a, part, once, (cells, origins), has_context) for part in parts)
-    for at, column in enumerate(once):
-        own_columns = [part.columns[at].id for part in parts if part.columns[at].id in part.cells]
-        (a.ordered.update if a.ordered.issuperset(own_columns) else a.ordered.difference_update)({column.id})
+    _note_order(a, parts, once)
     return Rows(
         Union(made, once + hidden), columns, annotation, times, cells, origins,
         number if has_context else None, {}, any(p.candidates for p in parts), any(p.bag for p in parts),
         a.either(*(p.gate for p in parts)),
     )  # fmt: skip
+
+
+def _note_order(a: Annotator, parts: list[Rows], columns: tuple[Attribute, ...]) -> None:
+    """Note which columns have lists in the same order in every run: those that have it in all parts."""
+    for at, column in enumerate(columns):
+        own = [part.columns[at].id for part in parts if part.columns[at].id in part.cells]
+        if a.ordered.issuperset(own):
+            a.ordered.add(column.id)
+        else:
+            a.ordered.discard(column.id)
 
 
 def _side(

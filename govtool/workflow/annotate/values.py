@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
@@ -37,7 +37,7 @@ from govtool.workflow.annotate.tables import KeptTable
 
 def with_columns(a: Annotator, rows: Rows, added: Sequence[Named]) -> Rows:
     """Rows with more columns; one that reads cells with v-nodes gets v-nodes of its own."""
-    made = tuple(each for each in added)
+    made = tuple(added)
     late = {each.id for each in made if is_late(a, rows, each.value)}
     functions = [
         each
@@ -45,23 +45,23 @@ def with_columns(a: Annotator, rows: Rows, added: Sequence[Named]) -> Rows:
         if not isinstance(each.value, Attribute) and (each.id in late or reads_cells(each.value, rows))
     ]
     standing = [replace(each, value=value_if_there(rows, each.value)) if each.id in late else each for each in made]
-    cells = dict(rows.cells)
-    for each in made:
-        if isinstance(each.value, Attribute) and each.value.id in rows.cells:
-            cells[each.id] = rows.cells[each.value.id]
     columns = _appended(rows.columns, made)
     wider = replace(rows, node=extended(rows, [each for each in standing if not each.is_passed]), columns=columns)
-    sources = [(each.id, without_casts(each.value)) for each in made]
-    copies = {
-        number: rows.origins[source.id]
-        for number, source in sources
-        if isinstance(source, Attribute) and source.id in rows.origins
-    }
-    wider = replace(wider, cells=cells, origins={**rows.origins, **copies})
+    cells = _copied(rows.cells, ((each.id, each.value) for each in made))
+    origins = _copied(rows.origins, ((each.id, without_casts(each.value)) for each in made))
+    wider = replace(wider, cells=cells, origins=origins)
     a.ordered.update(each.id for each in made if _is_ordered(a, rows, each.value))
     for each in functions:
         wider = _function(a, wider, each)
     return wider
+
+
+def _copied(known: Mapping[int, Attribute], added: Iterable[tuple[int, Expression]]) -> dict[int, Attribute]:
+    """What is known of columns, and of new ones what is known of the columns that they copy."""
+    copies = {
+        number: known[source.id] for number, source in added if isinstance(source, Attribute) and source.id in known
+    }
+    return {**known, **copies}
 
 
 def is_settled(a: Annotator, rows: Rows, value: Expression) -> bool:

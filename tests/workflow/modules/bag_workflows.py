@@ -28,10 +28,9 @@ if __name__ == "__main__":
     sys.path[:0] = [str(each) for each in (here.parents[1], here, here.parent / "graph", here.parent / "annotate")]
 
 from random_workflows import contradictions
-from spark_workflows import rows_of, session, store, write
+from spark_workflows import input_records, session, store, write
 
 import govtool
-from govtool.app.workflow_runs.opened import opened_run
 from govtool.store import Store
 
 ROW = "struct<id:bigint,x:bigint,g:string>"
@@ -403,13 +402,7 @@ class Case:
     @cached_property
     def records(self) -> dict[Path, list[tuple[str, tuple[Any, ...]]]]:
         """The records of each file that was read: token and values."""
-        with opened_run(self.store, self.store.head("main"), self.run.id) as opened:
-            files = sorted((self.folder / "in").rglob("*.parquet"))
-            read = [file for file in files if str(file) in self.run.relations]
-            return {
-                file: list(zip(opened.files.rows(self.run.relations[str(file)]).tokens, rows_of(file), strict=True))
-                for file in read
-            }
+        return input_records(self.store, self.run, self.folder / "in")
 
     def relations(self) -> dict[tuple[str, int, str], str]:
         """The versions of outputs and of state that were written, by relation, execution and node."""

@@ -247,13 +247,7 @@ class Case:
     @cached_property
     def records(self) -> dict[Path, list[tuple[str, tuple[Any, ...]]]]:
         """The records of each file that was read: token and values."""
-        with opened_run(self.store, self.store.head("main"), self.run.id) as opened:
-            files = sorted((self.folder / "in").rglob("*.parquet"))
-            read = [file for file in files if str(file) in self.run.relations]
-            return {
-                file: list(zip(opened.files.rows(self.run.relations[str(file)]).tokens, rows_of(file), strict=True))
-                for file in read
-            }
+        return input_records(self.store, self.run, self.folder / "in")
 
     @property
     def tokens(self) -> list[str]:
@@ -350,6 +344,16 @@ def store(rows: list[tuple[Any, ...]], file: Path) -> None:
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(dict(zip(COLUMNS, arrays, strict=True))), file)
+
+
+def input_records(store: Store, run: Any, folder: Path) -> dict[Path, list[tuple[str, tuple[Any, ...]]]]:
+    """The records of each file of a folder that a run read: token and values."""
+    with opened_run(store, store.head("main"), run.id) as opened:
+        read = [file for file in sorted(folder.rglob("*.parquet")) if str(file) in run.relations]
+        return {
+            file: list(zip(opened.files.rows(run.relations[str(file)]).tokens, rows_of(file), strict=True))
+            for file in read
+        }
 
 
 def rows_of(file: Path) -> list[tuple[Any, ...]]:

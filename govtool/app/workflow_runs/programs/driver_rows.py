@@ -7,17 +7,17 @@ computed from such values, an answer says which plans have some.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from govtool.app.workflow_runs.programs.layout import ProgramLayout
 from govtool.app.workflow_runs.without_records import required_for
 from govtool.records.plan.expressions import AggregateCall, Literal
 from govtool.records.plan.nodes import LocalRows, Plan
-from govtool.records.plan.tree import Term, walk_nodes
+from govtool.records.plan.tree import Term, walk, walk_nodes
 from govtool.wording import few
 
-ChangedCells = Callable[[str, bool], Collection[object]]
+ChangedCells = Callable[[str, bool], Iterable[object]]
 """The cells of the rows of a collected query that a deletion changes; of all its rows, where none is certain."""
 
 
@@ -40,29 +40,25 @@ def made_with_collected(layout: ProgramLayout, changed: ChangedCells) -> dict[st
         values = collected.setdefault(action.application, {})
         queries = [found[path] for _, path, _ in each.inputs if path in found]
         if values and plan is not None:
-            queries += [values[literal] for literal in _literals(plan) if literal in values]
+            queries += [values[value] for value in _constants(plan) if value in values]
         for _, path in each.outputs:
             if queries:
                 found[path] = queries[0]
             if not action.output:
-                values.update(dict.fromkeys(changed(path, bool(queries)), each.module))
+                cells = filter(_is_number_or_text, changed(path, bool(queries)))
+                values.update(dict.fromkeys(cells, each.module))
     return found
 
 
-def _literals(plan: Plan) -> Iterator[object]:
-    """The numbers and texts of a plan, and the cells of rows that the driver held."""
+def _constants(plan: Plan) -> Iterator[object]:
+    """The numbers and texts of a plan, those in rows that the driver held among them."""
     for node in walk_nodes(plan.root):
-        waiting = list(node.terms())
-        while waiting:
-            term = waiting.pop()
-            waiting.extend(term.terms())
-            if isinstance(term, Literal) and is_number_or_text(term.value):
-                yield term.value
-        if isinstance(node, LocalRows):
-            yield from (cell for row in node.rows for cell in row if is_number_or_text(cell))
+        literals = [each.value for term in node.terms() for each in walk(term) if isinstance(each, Literal)]
+        cells = [cell for row in node.rows for cell in row] if isinstance(node, LocalRows) else []
+        yield from filter(_is_number_or_text, (*literals, *cells))
 
 
-def is_number_or_text(value: object) -> bool:
+def _is_number_or_text(value: object) -> bool:
     """Whether a value is a number or a text: two of these that are equal may well be one."""
     return isinstance(value, (int, float, Decimal, str)) and not isinstance(value, bool) and value != ""
 

@@ -158,11 +158,7 @@ class Emitter:
             own = "" if draft.target else self.dataset(write.target)  # of a relation that is no more
             references = tuple([ref for ref in _all_named(references, edges) if ref.dataset != own])
             columns, edges = [], []
-        notes: list[Diagnostic] = []
-        if draft.statement.diagnostics or diagnostics:
-            notes = [draft.statement.placed(d) for d in draft.statement.diagnostics]
-            noted = set(notes)
-            notes += [note for note in dict.fromkeys(diagnostics) if note not in noted]
+        notes = _notes(draft, diagnostics)
         complete = not write.output.open or draft.ended
         partial = (not complete and write.kind not in _COPIES) or any(n.severity != "info" for n in notes)
         derivation: Derivation = _new(
@@ -400,6 +396,15 @@ class Emitter:
             note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.{HIDDEN}")
             diagnostics.append(draft.statement.placed(note))
         return edges
+
+
+def _notes(draft: Draft, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """What is said of a statement, and of the edges of its draft, each once."""
+    notes = [draft.statement.placed(d) for d in draft.statement.diagnostics]
+    if diagnostics:
+        noted = set(notes)
+        notes += [note for note in dict.fromkeys(diagnostics) if note not in noted]
+    return notes
 
 
 def _all_named(references: tuple[ColumnRef, ...], edges: list[Edge]) -> tuple[ColumnRef, ...]:

@@ -53,7 +53,7 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if language not in _SQL_LANGUAGES:
         _foreign(reader, tokens, language)
         return None
-    if kind in ("FUNCTION", "MACRO", "AGGREGATE") and _expression_body(reader, tokens, after):
+    if kind in _OF_ONE_VALUE and _expression_body(reader, tokens, after):
         return None
     body = _body(tokens, after, kind)
     if kind == "TRIGGER" and triggers.begin(reader, tokens, after, body, name) and body < 0:
@@ -71,10 +71,15 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
         _quoted_body(reader, tokens[body], name)
         return None
     reader.add(tokens[:body], signature, "ignored", head=head)
-    if kind in _OF_ONE_VALUE and reader.lex.name not in _DECLARES_BEHIND_AS and word(tokens[body]) == "AS":
+    if _is_expression(reader, tokens[body], kind):
         _only(reader, tokens[body + 1 :], name)
         return None
     return _enter(reader, tokens, body, returns, name)
+
+
+def _is_expression(reader: StatementReader, token: Token, kind: str) -> bool:
+    """Return whether the body of a routine, which begins with this token, is one expression."""
+    return kind in _OF_ONE_VALUE and reader.lex.name not in _DECLARES_BEHIND_AS and word(token) == "AS"
 
 
 def _only(reader: StatementReader, rest: list[Token], name: str) -> None:

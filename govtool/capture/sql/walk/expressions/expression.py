@@ -223,7 +223,7 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
                 kind = TRANSFORMATION
         elif role >= FUNCTION and kind < CONDITIONAL:  # or an aggregate: columns and special nodes are done with
             name = function_name(item, walk.dialect)
-            if walk.redefined and name in walk.redefined:
+            if name in walk.redefined:
                 name = as_unread(name)
             chain = interner.prepend(name, chain)
             kind = _through_call(role, kind)
