@@ -116,13 +116,20 @@ def _assert_same(found: Extraction, expected: Extraction) -> None:
             "CREATE TABLE d.t AS\nSELECT f(a) AS v FROM d.s",
         ),
         ("tsql", "SELECT 1 AS one;\nSELECT id, EXISTS (FROM r WHERE b = s.id) AS e FROM s"),
+        (
+            "postgres",
+            "CREATE TABLE p (id int PRIMARY KEY, n int);\nCREATE TABLE c (pid int REFERENCES p ON DELETE CASCADE);\n"
+            "CREATE TABLE q (a int) PARTITION BY LIST (a);\nCREATE TABLE q1 PARTITION OF q FOR VALUES IN (1)",
+        ),
         ("postgres", "SELECT 1 AS one;\nSELECT $1, a\nFROM s WHERE b.c = '$'; SELECT $2, nothing.d\nFROM r"),
     ],
 )
 def test_a_stub_has_all_that_others_ask_of_a_tree(dialect: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     held = run(text, dialect)
-    monkeypatch.setattr(trees, "ROOM", 0)
-    _assert_same(run(text, dialect), held)
+    for bound, value in (("ROOM", 0), ("MANY", -1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(trees, bound, value)
+            _assert_same(run(text, dialect), held)
 
 
 def test_a_note_on_the_first_line_of_a_body_has_its_column_in_the_script() -> None:
@@ -170,7 +177,7 @@ def test_of_many_definitions_few_trees_are_kept() -> None:
 
 
 @pytest.mark.usefixtures("uncollected")
-def test_a_tree_that_was_parsed_again_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_was_unpacked_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "ROOM", 0)
     text = "".join(f"CREATE VIEW v{i} AS SELECT {', '.join(f'a{j}' for j in range(50))} FROM t;\n" for i in range(50))
     before = live_nodes()

@@ -42,7 +42,6 @@ from govtool.capture.sql.resolve.deferred import Answers, Deferred, described_ta
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.routine_calls import defined_routines, mark_unknown_calls, missing_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
-from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
@@ -177,8 +176,6 @@ class _Attempt:
         self._answers: dict[str, Answers] = {}
         """By file what its template was given of columns."""
         self._failure: Exception | None = None
-        self._held: dict[str, int] = {}
-        """By file with a memo how much of the room for trees was taken before it."""
         self._notes: dict[str, list[Diagnostic]] = {}
         self._scripts: dict[str, Script] = {}
         self._parsed: dict[str, ScriptState] = {}
@@ -263,7 +260,7 @@ class _Attempt:
             return False
 
         def stand_in() -> ScriptState:
-            self._stand_in(item, script, memo)
+            self._stand_in(script, memo)
             self._earlier_walks.update(walks)
             return script
 
@@ -279,12 +276,8 @@ class _Attempt:
             self._defer(item, as_answered)
         return True
 
-    def _stand_in(self, item: Script, script: ScriptState, memo: ScriptMemo) -> None:
+    def _stand_in(self, script: ScriptState, memo: ScriptMemo) -> None:
         """Let a memo stand for a script."""
-        trees = self._batch.tree_cache
-        self._held[item.file] = trees.held
-        for size in memo.sizes:  # which trees of later scripts are held depends on those before
-            trees.takes(size)
         for statement in script.statements:
             statement.replayable = True
         self._memos[script] = memo
@@ -306,17 +299,12 @@ class _Attempt:
         return self._state(maker, rendered)
 
     def _maker(self, item: Script) -> ScriptMaker:
-        trees = self._batch.tree_cache
-        if item.file in self._held:  # of a memo that is opened
-            trees = TreeCache()
-            trees.held = self._held[item.file]
         self._notes[item.file] = []
-        return ScriptMaker(item, self._options, self._macros, self._notes[item.file], trees)
+        return ScriptMaker(item, self._options, self._macros, self._notes[item.file], self._batch.tree_cache)
 
     def _state(self, maker: ScriptMaker, rendered: Rendered) -> ScriptState:
-        before = len(maker.tree_cache.requests)
         state = maker.parse(rendered)
-        state.mark, state.sizes = self._marks[maker.script.file], maker.tree_cache.requests[before:]
+        state.mark = self._marks[maker.script.file]
         return state
 
     def _guard(self) -> str:
@@ -384,7 +372,7 @@ class _Attempt:
         known = {statement.index: statement for statement in script.statements}
         parsed = self._parse_script(self._scripts[script.file])
         del self._memos[script]
-        script.variables, script.template, script.sizes = parsed.variables, parsed.template, parsed.sizes
+        script.variables, script.template = parsed.variables, parsed.template
         script.statements = [_become(known.get(s.index, s), s, script) for s in parsed.statements]
 
     # ---- after the walk ----------------------------------------------------------------------------------

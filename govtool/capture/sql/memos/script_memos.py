@@ -21,8 +21,9 @@ from sqlglot import exp
 from govtool.capture.sql.folding.results import PartMaker, ScriptPart, Shortfall
 from govtool.capture.sql.memos.looks import depends_by_looks
 from govtool.capture.sql.resolve.routine_calls import calls_unknown, defined_routines, needed_routines
-from govtool.capture.sql.resolve.states import ScriptState, StatementState, WalkOutcome
+from govtool.capture.sql.resolve.states import ScriptState, StatementState, TableKeys, WalkOutcome
 from govtool.capture.sql.resolve.surroundings import signature
+from govtool.capture.sql.resolve.table_keys import table_keys
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, TableInfo
@@ -50,8 +51,6 @@ class ScriptMemo:
 
     mark: str
     """A digest of its text and of how it was read."""
-    sizes: tuple[int, ...]
-    """The sizes of the texts whose trees were to be held (``scripts.trees``)."""
     statements: tuple[Value, ...]
     temporary: tuple[str, ...]
     """Names of its temporary tables."""
@@ -101,7 +100,7 @@ class ScriptMemo:
         if self.text:
             return self.text
         names = [list(self.temporary), dict(self.dropped), list(self.routines), list(self.needs), dict(self.hints)]
-        how = [self.mark, list(self.sizes), *names, self.requested]
+        how = [self.mark, *names, self.requested]
         return json.dumps([*how, list(self.statements), self.part, self.outlined], separators=(",", ":"))
 
     @classmethod
@@ -111,11 +110,10 @@ class ScriptMemo:
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, sizes, temporary, dropped, routines, needs, hints, requested, *found = json.loads(text)
+        mark, temporary, dropped, routines, needs, hints, requested, *found = json.loads(text)
         statements, part, outlined = found
         return cls(
             str(mark),
-            tuple(map(int, sizes)),
             tuple(statements),
             tuple(temporary),
             dict(dropped),
@@ -178,7 +176,6 @@ def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker) -> ScriptMe
     """Return the memo of a script that was walked and put together."""
     return ScriptMemo(
         script.mark,
-        tuple(script.sizes),
         tuple([_statement_value(s) for s in script.statements if s.tree is not None]),
         tuple(sorted(script.temporary)),
         dropped_names(script, maker.read_names),
@@ -208,6 +205,7 @@ def _statement_value(statement: StatementState) -> Value:
         list(statement.fills),
         _insert_value(statement),
         [list(statement.functions), statement.function_mark],
+        table_keys(statement) if any(table_keys(statement)) else None,
         _outcome_values(statement.outcomes or (), statement.fills),
     ]
 
@@ -327,13 +325,14 @@ def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> Script
     script.requested = None if memo.requested is None else list(memo.requested)
     script.temporary = set(memo.temporary)
     script.routines = frozenset(memo.routines)
-    for index, routine, defines, fills, insert, functions, _ in memo.statements:
+    for index, routine, defines, fills, insert, functions, keys, _ in memo.statements:
         parsed = ParsedStatement(None, "", 1, 1, "parsed", "", routine=routine)
         tree = _insert(insert) if insert != "" else None
         statement = StatementState(parsed, script, int(index), None, None, (), tree=tree)
         statement.defines, statement.fills = tuple(defines), tuple(fills)
         names, mark = functions
         statement.functions, statement.function_mark = tuple(names), str(mark)
+        statement.keys = TableKeys((), ()) if keys is None else TableKeys(*map(tuple, keys))
         script.statements.append(statement)
     return script
 

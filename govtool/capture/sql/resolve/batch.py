@@ -16,8 +16,9 @@ from govtool.capture.sql.resolve.live_variables import live
 from govtool.capture.sql.resolve.relations import USUAL_SCHEMAS, column_name
 from govtool.capture.sql.resolve.states import StatementState, WalkOutcome
 from govtool.capture.sql.resolve.surroundings import Surroundings
+from govtool.capture.sql.resolve.table_keys import table_keys
 from govtool.capture.sql.resolve.tables import Tables
-from govtool.capture.sql.scripts.trees import parse_again, release, stub
+from govtool.capture.sql.scripts.trees import release, stub, tree_of
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import OPAQUE, Deps
@@ -73,8 +74,8 @@ class Batch(Tables):
         if self.taping:
             self._begin_tape()
         try:
-            if statement.parsed.evicted:
-                self._walk_evicted(statement)
+            if statement.parsed.packed is not None:
+                self._walk_packed(statement)
             else:
                 self._walk(statement, statement.tree)
         except RecursionError:
@@ -100,17 +101,16 @@ class Batch(Tables):
         Statements are walked again while they are unsettled, and those of scripts whose variables get values.
         """
         tree = statement.tree
-        if tree is None or statement.parsed.evicted or statement.state != "done":
+        if tree is None or statement.parsed.packed is not None or statement.state != "done":
             return
         kept = stub(tree)
         if kept is None:
             return
+        table_keys(statement)
         statement.state = "final"
         statement.tree = kept
         statement.parsed = statement.parsed._replace(tree=kept)
-        for write in statement.writes:  # these hold the nodes that decide about rows, for the sake of places
-            write.rows, write.steering = dict.fromkeys(write.rows), dict.fromkeys(write.steering)
-        release(tree)
+        _free(statement, tree)
         self.tree_cache.released(len(statement.parsed.text))
 
     def _begin_tape(self) -> None:
@@ -160,17 +160,16 @@ class Batch(Tables):
             outcomes.append(outcomes[-1])
         return alike
 
-    def _walk_evicted(self, statement: StatementState) -> None:
-        tree, size = parse_again(statement.parsed, statement.script.dialect), len(statement.parsed.text)
+    def _walk_packed(self, statement: StatementState) -> None:
+        tree, size = tree_of(statement.parsed), len(statement.parsed.text)
         try:
             self._walk(statement, tree)
         finally:
             if tree is not None and statement.unsettled and self.tree_cache.takes_again(size):
                 statement.tree = tree
-                statement.parsed = statement.parsed._replace(tree=tree, evicted=False)
+                statement.parsed = statement.parsed._replace(tree=tree, packed=None)
             elif tree is not None:
-                release(tree)
-            self.tree_cache.parsed(size)
+                _free(statement, tree)
 
     def _walk(self, statement: StatementState, tree: exp.Expr | None) -> None:
         if tree is None:
@@ -354,3 +353,10 @@ def _assigned_values(statement: StatementState) -> list[tuple[str, list[Deps], l
     return [
         (w.value.name, w.output.deps, sorted(w.rows)) for w in statement.writes if isinstance(w, VariableAssignment)
     ]
+
+
+def _free(statement: StatementState, tree: exp.Expr) -> None:
+    """Free the tree of a walk that is over, with the nodes that writes hold of it for the sake of places."""
+    for write in statement.writes:
+        write.rows, write.steering = dict.fromkeys(write.rows), dict.fromkeys(write.steering)
+    release(tree)

@@ -13,7 +13,7 @@ from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.parameters import routine_of
 from govtool.capture.sql.resolve.relations import Relations, column_name
 from govtool.capture.sql.resolve.states import StatementState
-from govtool.capture.sql.scripts.trees import parse_again
+from govtool.capture.sql.resolve.table_keys import added_key, table_keys
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline, TriggerCondition
@@ -357,22 +357,14 @@ class Definitions(Relations):
         return list(dict.fromkeys([self.table_name(table, statement) for statement, table in found]))
 
     def primary_key(self, name: str) -> list[str]:
-        """Return the columns of a table's primary key, as far as a definition shows it."""
-        for statement in self._definers.get(name, ()):
-            tree = statement.tree or parse_again(statement.parsed, statement.script.dialect)
-            columns = _primary_key(tree.this) if isinstance(tree, nodes.Create) else []
-            if columns:
-                return [column_name(column, statement.script.dialect) for column in columns]
-        return []
+        """Return the columns of a table's primary key, as far as a definition or an ALTER shows it."""
+        keys = [table_keys(statement).primary for statement in self._definers.get(name, ())]
+        return list(next((key for key in keys if key), added_key(self._alters.get(name, ()))))
 
     def partition_key(self, name: str) -> list[str]:
         """Return the columns by which rows of a table go into its partitions, as far as a definition shows it."""
-        for statement in self._definers.get(name, ()):
-            tree = statement.tree or parse_again(statement.parsed, statement.script.dialect)
-            key = tree.find(nodes.PartitionedByProperty) if isinstance(tree, nodes.Create) else None
-            if key is not None:
-                return [column_name(column.this, statement.script.dialect) for column in key.find_all(nodes.Column)]
-        return []
+        keys = [table_keys(statement).partition for statement in self._definers.get(name, ())]
+        return list(next((key for key in keys if key), ()))
 
     def conditions(self, routine: str | None) -> list[TriggerCondition]:
         """Return the conditions on rows under which triggers run a routine."""
@@ -435,17 +427,6 @@ _CALLING: Final = frozenset({"", "postgres", "redshift", "oracle", "materialize"
 
 def _last_part(name: str) -> str:
     return name.rsplit(".", 1)[-1].strip('"`[]').lower()
-
-
-def _primary_key(table: exp.Expr) -> list[exp.Expr]:
-    """The names of the columns of a primary key, from a column's constraint or one of the table."""
-    for item in table.expressions if isinstance(table, nodes.Schema) else ():
-        key = item.find(nodes.PrimaryKey, nodes.PrimaryKeyColumnConstraint)
-        if isinstance(key, nodes.PrimaryKey):
-            return [found for part in key.expressions if (found := part.find(nodes.Identifier)) is not None]
-        if key is not None and isinstance(item, nodes.ColumnDef):
-            return [item.this]
-    return []
 
 
 def _function_mark(tree: exp.Create, statement: StatementState) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -38,8 +39,6 @@ class ScriptState:
         """Statements that declare or assign script variables."""
         self.live: dict[int, Live] | None = None
         """Assignments that may be in force, by statement; made on demand."""
-        self.sizes: list[int] = []
-        """The sizes of the texts whose trees were to be held, where walks are recorded."""
         self.special = False
         """True if it holds something that applies to all scripts."""
         self.routines: frozenset[str] = frozenset()
@@ -54,6 +53,13 @@ class ScriptState:
         """Values that nobody gave, and that stand for the schema of a table."""
         self.template: list[str] | None = None
         """The lines of the template that the script is a rendering of."""
+
+
+class TableKeys(NamedTuple):
+    """The keys of a table, as its definition has them; empty where there are none."""
+
+    primary: tuple[str, ...]
+    partition: tuple[str, ...]
 
 
 class WalkOutcome:
@@ -112,6 +118,8 @@ class StatementState:
         """The SQL functions that it makes, whose bodies are known."""
         self.function_mark = ""
         """A digest of what decides about these."""
+        self.keys: TableKeys | None = None
+        """The keys of the table that it makes, once they were looked for."""
         self.outcomes: list[WalkOutcome] | None = None
         """Its walks, in order, where they are recorded."""
         self.replayable = False

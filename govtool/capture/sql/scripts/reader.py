@@ -175,7 +175,7 @@ class StatementReader(SourcePositions):
                     raw - line,
                     1,
                     branches.path,
-                    False,
+                    None,
                     first.start,
                     branches.tests,
                 ),

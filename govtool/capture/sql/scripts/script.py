@@ -22,6 +22,7 @@ from govtool.capture.sql.scripts.clients.client import clean
 from govtool.capture.sql.scripts.control import bindings, blocks, strings
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.control.dynamic import CALLS_ROUTINE
+from govtool.capture.sql.scripts.packed_trees import packed
 from govtool.capture.sql.scripts.pieces import read_pieces
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites import rescue
@@ -29,7 +30,7 @@ from govtool.capture.sql.scripts.rewrites.stray_commas import stray_comma
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
-from govtool.capture.sql.scripts.trees import TreeCache, release, same_tokens, stub, tokens_again
+from govtool.capture.sql.scripts.trees import TreeCache, release, stub
 from govtool.capture.sql.scripts.triggers import end_of_rule
 from govtool.capture.sql.scripts.tsql import split_statements
 from govtool.capture.sql.syntax import marks, nodes
@@ -259,23 +260,16 @@ class ScriptReader(StatementReader):
         if self.tree_cache is not None:
             size = tokens[-1].end - tokens[0].start
             if not self.tree_cache.takes(size):
-                self._evict(tokens, tree)
+                self._pack(tree)
             self.tree_cache.parsed(size)
 
-    def _evict(self, tokens: list[Token], tree: exp.Expr) -> None:
-        """Keep no more than a stub of the last statement's tree, if its text alone tells the tree."""
-        statement = self.statements[-1]
+    def _pack(self, tree: exp.Expr) -> None:
+        """Keep no more than a stub of the last statement's tree, and the whole as bytes."""
         kept = stub(tree)
-        if kept is None:
-            return
-        try:
-            alone, _ = tokens_again(statement, self.lex)
-        except TokenError:
-            return
-        if not same_tokens(tokens, alone):
-            return
-        self.statements[-1] = statement._replace(tree=kept, evicted=True, offset=statement.raw_column - 1)
-        release(tree)
+        data = None if kept is None else packed(tree)
+        if data is not None:
+            self.statements[-1] = self.statements[-1]._replace(tree=kept, packed=data)
+            release(tree)
 
     def _is_bare_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
         """Return whether a statement calls a routine by its name alone: at the head of a batch of T-SQL, in PL/SQL."""

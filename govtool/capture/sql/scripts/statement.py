@@ -43,8 +43,8 @@ class ParsedStatement(NamedTuple):
     """Number of statements that it stands for: INSERTs in a row that differ only in the constants of their rows."""
     branch: Path = ()
     """The arms of the branches of control flow that it stands in."""
-    evicted: bool = False
-    """``tree`` is only a stub, and the whole is to be had by ``trees.parse_again``."""
+    packed: bytes | None = None
+    """The whole tree where ``tree`` is only a stub of it: ``trees.tree_of``."""
     offset: int = -1
     """Where ``text`` begins in the text of which ``tree`` has positions; -1 if that is not known."""
     tests: tuple[exp.Expr, ...] = ()

@@ -1,9 +1,10 @@
 """Bounds on the number of trees that a batch holds at once.
 
-A tree takes some hundred times the memory of its text, and a batch has to know all its statements before it can walk
+A tree takes some fifty times the memory of its text, and a batch has to know all its statements before it can walk
 the first. So trees are kept up to a bound; of what comes after that, only the head stays, with the relation that it
-defines, and the statement is parsed again when it is walked. Most warehouses stay below the bound; the largest, and
-dumps, do not. Where there are many trees, each is freed after the last walk of its statement (``Batch.let_go``).
+defines, and the tree as bytes (``packed_trees``) until the statement is walked. Most warehouses stay below the bound;
+the largest, and dumps, do not. Where there are many trees, each is freed after the last walk of its statement
+(``Batch.let_go``).
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ from __future__ import annotations
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.collector import ParserGarbage
+from govtool.capture.sql.scripts.packed_trees import unpacked
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.syntax import nodes
-from govtool.capture.sql.syntax.lexer import Lexer, lexer
 from govtool.capture.sql.walk.relation import into_of
 
-ROOM = 5_000_000
-"""Characters of SQL whose trees are held; they take about 250 MB."""
+ROOM = 1_500_000
+"""Characters of SQL whose trees are held; they take about 75 MB."""
 
 MANY = 1_000_000
 """Characters of SQL whose trees are not worth the time that it takes to free them one by one."""
@@ -37,13 +37,11 @@ _LEAVES: Final = (exp.Identifier, exp.Literal)
 class TreeCache:
     """The room for the trees of one batch."""
 
-    __slots__ = ("_garbage", "_released", "held", "requests", "room")
+    __slots__ = ("_garbage", "_released", "held", "room")
 
     def __init__(self, room: int | None = None) -> None:
         self.room = ROOM if room is None else room
         self.held = 0
-        self.requests: list[int] = []
-        """The sizes of the texts, in order."""
         self._garbage = ParserGarbage()
         self._released = 0
         """Characters of ``held`` whose trees were freed after their walks."""
@@ -53,14 +51,13 @@ class TreeCache:
         self._released += size
 
     def takes_again(self, size: int) -> bool:
-        """Return whether trees that were freed left room for one that was parsed again and is walked once more."""
+        """Return whether trees that were freed left room for one that was unpacked and is walked once more."""
         fits = self.held - self._released + size <= self.room
         self._released -= size if fits else 0
         return fits
 
     def takes(self, size: int) -> bool:
         """Return whether there is room for the tree of a text of ``size`` characters; if so it is taken."""
-        self.requests.append(size)
         if self.held + size > self.room:
             return False
         self.held += size
@@ -103,38 +100,9 @@ def stub(tree: exp.Expr) -> exp.Expr | None:
     return tree.__class__() if tree.__class__ in (exp.Update, exp.Delete) else None
 
 
-def tokens_again(statement: ParsedStatement, lex: Lexer) -> tuple[list[Token], str]:
-    """Return the tokens of a statement's text alone, which have the lines and columns of the script, and that text."""
-    text = " " * (statement.raw_column - 1) + statement.text
-    tokens = lex.tokenize(text)
-    before = statement.raw_line - 1
-    if before:
-        for token in tokens:
-            token.line += before
-    return tokens, text
-
-
-def same_tokens(tokens: list[Token], others: list[Token]) -> bool:
-    """Return whether the parser makes the same tree of both, and its nodes stand at the same places.
-
-    The text of a statement may have more tokens than those that were parsed, such as an INTO of variables, and some
-    mean something else without the text before them.
-    """
-    return len(tokens) == len(others) and all(
-        [  # noqa: C419
-            token.token_type == other.token_type
-            and token.text == other.text
-            and token.line == other.line
-            and token.col == other.col
-            for token, other in zip(tokens, others, strict=True)
-        ]
-    )
-
-
-def parse_again(statement: ParsedStatement, dialect: str) -> exp.Expr | None:
-    """Return the tree of a statement that was parsed before."""
-    lex = lexer(dialect)
-    return lex.parse(*tokens_again(statement, lex))
+def tree_of(statement: ParsedStatement) -> exp.Expr | None:
+    """Return the whole tree of a statement; made anew where only a stub of it is held."""
+    return statement.tree if statement.packed is None else unpacked(statement.packed)
 
 
 def release(tree: exp.Expr) -> None:

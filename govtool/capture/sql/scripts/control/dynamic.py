@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql.scripts.control import bindings, folding, strings, variables
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites.statements import renamed
-from govtool.capture.sql.scripts.trees import parse_again
+from govtool.capture.sql.scripts.trees import tree_of
 from govtool.capture.sql.syntax import marks
 from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, word
 
@@ -146,10 +146,9 @@ def _joined_strings(tokens: list[Token], start: int, end: int) -> tuple[list[Tok
 def _bind(reader: StatementReader, number: int, given: dict[str, exp.Expr]) -> None:
     """Put what USING gives into a statement, whose tree has to be kept from here on."""
     statement = reader.statements[number]
-    tree = statement.tree
-    if statement.evicted:
-        tree = parse_again(statement, reader.lex.name)
-        reader.statements[number] = statement._replace(tree=tree, evicted=False)
+    tree = tree_of(statement)
+    if statement.packed is not None:
+        reader.statements[number] = statement._replace(tree=tree, packed=None)
     if tree is not None:
         bindings.bind(tree, given)
 

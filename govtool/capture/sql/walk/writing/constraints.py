@@ -23,6 +23,7 @@ from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
 from govtool.capture.sql.walk.writing.recording import kind_of, target_name, target_source
+from govtool.model import HIDDEN
 
 _ACTION: Final = re.compile(r"\bON (DELETE|UPDATE) (CASCADE|SET)\b")
 """Actions of foreign keys that change the table when the other one changes."""
@@ -195,14 +196,23 @@ def _refer(walk: Walk, child: str, target_kind: str, node: exp.Expr) -> None:
         return
     keys = _referenced(walk, parent, target)
     options = " ".join([str(option) for option in node.args.get("options") or ()]).upper()
-    if parent == child or not keys or _ACTION.search(options) is None:
+    if parent == child or (keys and _ACTION.search(options) is None):
         _need(walk, child, "foreign_key", target_kind, keys)
         return
+    if not keys:
+        walk.diagnose("unresolved", f"which columns are the primary key of {parent} is not known", node)
+        keys = _any_column(walk, walk.lookup.table(parent))
     rows, walk.rows = walk.rows, {}
     reads, walk.reads = walk.reads, {parent: EVERYWHERE}
     walk.refer(keys, FILTER, table.this)
     walk.writes.append(walk.taken(Write(child, "foreign_key", "declare", target_kind, defines=False)))
     walk.rows, walk.reads = rows, reads
+
+
+def _any_column(walk: Walk, table: TableInfo) -> set[int]:
+    """Return opaque dependencies on all columns that a table is known to have."""
+    known = [dep for column in table.columns for dep in table.deps(column, walk.interner)]
+    return {dep >> REF_SHIFT << REF_SHIFT | OPAQUE for dep in known} or {walk.interner.ref(table.id, HIDDEN) | OPAQUE}
 
 
 def _referenced(walk: Walk, name: str, target: exp.Expr) -> set[int]:
