@@ -101,17 +101,19 @@ class Batch(Tables):
         Statements are walked again while they are unsettled, and those of scripts whose variables get values.
         """
         tree = statement.tree
-        if tree is None or statement.parsed.packed is not None or statement.state != "done":
+        if tree is None or statement.state != "done":
             return
-        kept = stub(tree)
+        is_held = statement.parsed.packed is None
+        kept = stub(tree) if is_held else tree
         if kept is None:
             return
         table_keys(statement)
         statement.state = "final"
         statement.tree = kept
-        statement.parsed = statement.parsed._replace(tree=kept)
-        _free(statement, tree)
-        self.tree_cache.released(len(statement.parsed.text))
+        statement.parsed = statement.parsed._replace(tree=kept, packed=None)
+        if is_held:
+            _free(statement, tree)
+            self.tree_cache.released(len(statement.parsed.text))
 
     def _begin_tape(self) -> None:
         """Record what the walk that begins looks at."""

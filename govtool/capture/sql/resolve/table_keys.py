@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.resolve.relations import column_name
 from govtool.capture.sql.resolve.states import StatementState, TableKeys
-from govtool.capture.sql.scripts.trees import tree_of
+from govtool.capture.sql.scripts.trees import release, tree_of
 from govtool.capture.sql.syntax import nodes
 
 _WORDS: Final = re.compile(r"\b(?:PRIMARY|PARTITION\w*)\b", re.IGNORECASE)
@@ -39,11 +39,18 @@ def added_key(alters: Sequence[StatementState]) -> tuple[str, ...]:
 
 
 def _found(statement: StatementState) -> TableKeys:
-    if not _WORDS.search(statement.parsed.text):
+    if type(statement.tree) is not nodes.Create or not _WORDS.search(statement.parsed.text):
         return _NONE
     tree = tree_of(statement.parsed)
-    if not isinstance(tree, nodes.Create):
+    if tree is None:
         return _NONE
+    found = _keys(tree, statement)
+    if statement.parsed.packed is not None:
+        release(tree)
+    return found
+
+
+def _keys(tree: exp.Expr, statement: StatementState) -> TableKeys:
     partition = tree.find(nodes.PartitionedByProperty)
     columns = [] if partition is None else [column.this for column in partition.find_all(nodes.Column)]
     return TableKeys(_names(_primary(tree.this), statement), _names(columns, statement))

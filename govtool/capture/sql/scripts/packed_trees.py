@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import marshal
 import zlib
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlglot import exp
 
@@ -79,13 +79,13 @@ def _node(form: tuple[Any, ...]) -> exp.Expr:
     for key, value in args.items():
         if type(value) is tuple or type(value) is list:
             args[key] = _value(value)
-    node = _classes[form[0]](**args)
+    node: exp.Expr = _classes[form[0]](**args)
     if len(form) > 2:
         node._meta = form[2]
         if len(form) > 3:
             node.comments = form[3]
             if len(form) > 4:
-                node._type = _node(form[4])  # type: ignore[assignment]
+                node._type = cast(exp.DataType, _node(form[4]))
     return node
 
 

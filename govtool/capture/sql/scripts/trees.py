@@ -19,10 +19,10 @@ from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import into_of
 
-ROOM = 1_500_000
-"""Characters of SQL whose trees are held; they take about 75 MB."""
+ROOM = 1_000_000
+"""Characters of SQL whose trees are held; they take about 50 MB."""
 
-MANY = 1_000_000
+MANY = 500_000
 """Characters of SQL whose trees are not worth the time that it takes to free them one by one."""
 
 _LASTING: Final = (
