@@ -786,3 +786,10 @@ def test_text_that_doubles_without_end_is_given_up():
     assert parse_script(text, "tsql")[-1].status == "opaque"
     found = parse_script("set @s = N'insert into u '\nset @s += N'select a from t'\nexec (@s)", "tsql")
     assert [s.text for s in found if s.status == "parsed" and s.head == "insert"]
+
+
+def test_temporary_tables_that_nobody_made_are_of_their_own_session() -> None:
+    text = "INSERT INTO d (x) SELECT a FROM #n"
+    found = extract([Script("one.sql", text), Script("two.sql", text)], Options(dialect="tsql"))
+    sources = {d.statement.file: {edge.source.dataset for edge in d.edges} for d in found.derivations}
+    assert sources == {"one.sql": {'temp."one.sql".n'}, "two.sql": {'temp."two.sql".n'}}

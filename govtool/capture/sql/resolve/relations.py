@@ -84,7 +84,7 @@ class Relations:
             return _shared(self._part(parts[-1], script.dialect))
         quoted = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
         temporary = bool(this.args.get("temporary")) if isinstance(this, nodes.Identifier) else False
-        key = (quoted, temporary)
+        key = (quoted, script.session if temporary else "")
         found = names.get(key)
         if found is None:
             found = names[key] = self._resolve_name(
