@@ -256,19 +256,21 @@ class ScriptReader(StatementReader):
         comma = stray_comma(tokens, self.text, self.lex.name)
         message = "a comma without an item before or after it: read as if it were not there"
         notes = () if comma is None else (self.diagnostic("parse-error", "warning", message, comma),)
+        at = len(self.statements)
         self.add(tokens, tree, "parsed", *notes)
         if self.tree_cache is not None:
             size = tokens[-1].end - tokens[0].start
             if not self.tree_cache.takes(size):
-                self._pack(tree)
+                self._pack(at)
             self.tree_cache.parsed(size)
 
-    def _pack(self, tree: exp.Expr) -> None:
-        """Keep no more than a stub of the last statement's tree, and the whole as bytes."""
-        kept = stub(tree)
-        data = None if kept is None else packed(tree)
-        if data is not None:
-            self.statements[-1] = self.statements[-1]._replace(tree=kept, packed=data)
+    def _pack(self, number: int) -> None:
+        """Keep no more than a stub of a statement's tree, and the whole as bytes."""
+        tree = self.statements[number].tree
+        kept = None if tree is None else stub(tree)
+        data = None if tree is None or kept is None else packed(tree)
+        if tree is not None and data is not None:
+            self.statements[number] = self.statements[number]._replace(tree=kept, packed=data)
             release(tree)
 
     def _is_bare_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
