@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
@@ -119,15 +119,36 @@ class WorkflowRun:
         return tuple(sorted({each.execution for each in self.invocations if each.execution <= self.whole}))
 
 
-def run_text(run: WorkflowRun) -> str:
-    """A run as JSON, on one line."""
-    body = asdict(run)
-    body["relations"] = [_relation_value(each) for each in run.relations.values()]
-    return json.dumps(body, sort_keys=True, separators=(",", ":"))
+def run_text(run: WorkflowRun, known: dict[ModuleInvocation | BoundaryRelation, str] | None = None) -> str:
+    """A run as JSON, on one line.
+
+    Args:
+        run: The run.
+        known: Texts of parts that were written before; it grows. A run that goes on is written again and again.
+    """
+    known = {} if known is None else known
+    body = {name: _json(value) for name, value in _fields(run).items() if name not in ("invocations", "relations")}
+    body["invocations"] = _list_text(run.invocations, known)
+    body["relations"] = _list_text(run.relations.values(), known)
+    return "{" + ",".join(f"{_json(name)}:{body[name]}" for name in sorted(body)) + "}"
 
 
-def _relation_value(each: BoundaryRelation) -> dict[str, Any]:
-    return {**asdict(each), "files": [list(file) for file in each.files]}
+def _list_text(
+    parts: Iterable[ModuleInvocation | BoundaryRelation], known: dict[ModuleInvocation | BoundaryRelation, str]
+) -> str:
+    parts = tuple(parts)
+    for each in parts:
+        if each not in known:
+            known[each] = _json(_fields(each))
+    return "[" + ",".join([known[each] for each in parts]) + "]"
+
+
+def _fields(value: WorkflowRun | ModuleInvocation | BoundaryRelation) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def run_from(text: str) -> WorkflowRun:

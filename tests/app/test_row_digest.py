@@ -46,6 +46,20 @@ def test_order_and_files_do_not_count(tmp_path, table):
     assert digest(tmp_path / "c", table.slice(2), table.slice(0, 2), table.slice(0, 0)) == whole
 
 
+def test_few_rows_count_as_many_do(tmp_path):
+    """Files of few rows of plain types are read in another way than larger ones."""
+    chance = random.Random(5)
+    number = [None, 0, -1, 1 << 62, -(1 << 63)]
+    rows = {
+        "n": pa.array(chance.choices(number, k=200), pa.int64()),
+        "small": pa.array(chance.choices([None, -128, 0, 127], k=200), pa.int8()),
+        "text": pa.array(chance.choices([None, "", "N", "\x00N", "1:a", "ä€"], k=200), pa.string()),
+        "bytes": pa.array(chance.choices([None, b"", b"\xff\x00"], k=200), pa.binary()),
+    }
+    whole = pa.table(rows)
+    assert digest(tmp_path / "few", *(whole.slice(at, 7) for at in range(0, 200, 7))) == digest(tmp_path / "all", whole)
+
+
 def test_the_writers_choices_do_not_count(tmp_path, table):
     other = table.set_column(1, "name", table["name"].dictionary_encode())
     other = other.set_column(3, "at", other["at"].cast(pa.timestamp("ns")))

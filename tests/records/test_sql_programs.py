@@ -93,6 +93,31 @@ def test_rows_that_may_come_into_a_relation_are_seen_by_what_reads_it(folder):
     assert view.zoom_in("top", "total").to_networkx().edges == graph.to_networkx().edges
 
 
+def test_a_list_that_one_statement_sorts_is_in_order_in_the_next(folder):
+    """The order of ``collect_list`` alone is not that of a new run, and its first element is not known."""
+    lists = "CREATE TABLE {0} AS SELECT page, {1} AS l FROM views GROUP BY page;"
+    text = lists.format("sorted", "sort_array(collect_list(spent))") + lists.format("loose", "collect_list(spent)")
+    text += "CREATE TABLE both AS SELECT * FROM sorted UNION ALL SELECT page + 10, l FROM loose;"
+    text += "".join(
+        f"CREATE TABLE of_{name} AS SELECT page, l[0] AS l FROM {name};" for name in ("sorted", "loose", "both")
+    )
+    run = ran(folder, text)
+    answer = govtool.open().workflow_delete(
+        run.id,
+        [tokens(folder / ".govtool", run)["views.parquet"][0]],
+        mode="propagate",
+        outputs=["of_sorted", "of_loose", "of_both"],
+    )
+    found = {
+        name: sorted((row.before[0], row.status, row.after) for _, row in relation.rows)
+        for name, relation in answer.relations.items()
+    }
+    kept = [(page, "kept", (page, spent)) for page, spent in ((2, 5), (3, 7), (12, 20), (13, 7))]
+    assert found["of_sorted"] == [(1, "recomputed", (1, 30)), *kept[:2]]
+    assert found["of_loose"] == [(1, "unknown", None), (2, "kept", (2, 20)), (3, "kept", (3, 7))]
+    assert found["of_both"] == [(1, "unknown", None), *kept[:2], (11, "unknown", None), *kept[2:]]
+
+
 def test_rows_with_instants_are_told_apart(folder):
     """The files have instants of UTC, and DuckDB gives times without a zone."""
     (folder / "in" / "seen.csv").write_text("user,at\nann,2026-01-01 10:00:00\nbob,2026-01-02 11:30:00\n")

@@ -26,6 +26,8 @@ _BYTES = 16
 _MASK = (1 << 128) - 1
 _BATCH = 1 << 16
 """Rows that are in memory at a time."""
+_FEW = 64
+"""Rows of a batch that are put into their canonical form faster one by one than by Arrow's kernels."""
 
 
 class RowDigest:
@@ -132,10 +134,41 @@ def _add_batches(found: RowDigest, parts: Iterator[Any], folder: str) -> None:
     found.columns(json.dumps([[field.name, _type_name(field.type)] for field in schema]))
     prefix = folder.encode()
     for batch in parts:
-        if batch.num_columns:
+        few = _few_rows(prefix, batch)
+        if few is not None:
+            found.add(few)
+        elif batch.num_columns:
             found.add(_slices(_rows(prefix, batch)))
         else:
             found.add(prefix for _ in range(batch.num_rows))
+
+
+def _few_rows(prefix: bytes, batch: Any) -> list[bytes] | None:
+    """What ``_rows`` gives, of a few rows of integers, texts and bytes; None of any others."""
+    if batch.num_rows > _FEW or not batch.num_columns:
+        return None
+    columns = []
+    for column in batch.columns:
+        values = _plain_values(column)
+        if values is None:
+            return None
+        columns.append([b"\0N" if text is None else b"\0%d:%b" % (len(text), text) for text in values])
+    return [prefix + b"".join(cells) for cells in zip(*columns, strict=True)]
+
+
+def _plain_values(column: Any) -> list[bytes | None] | None:
+    """The cells of a column of integers, texts or bytes as bytes; None of any other."""
+    import pyarrow as pa
+
+    type_ = column.type
+    if pa.types.is_integer(type_):
+        return [None if value is None else b"%d" % value for value in column.to_pylist()]
+    if pa.types.is_string(type_):  # not every text in a file is UTF-8
+        column = column.view(pa.binary())
+    elif not pa.types.is_binary(type_):
+        return None
+    values: list[bytes | None] = column.to_pylist()
+    return values
 
 
 def _rows(prefix: bytes, batch: Any) -> Any:

@@ -38,6 +38,7 @@ class RunTracker:
         self._manifest = root / RUNS / f"{run.id}.json"
         self._invocations: list[ModuleInvocation] = list(run.invocations)
         self._relations: dict[str, BoundaryRelation] = dict(run.relations)
+        self._texts: dict[ModuleInvocation | BoundaryRelation, str] = {}
         self._run = run
         self._spark = spark
         self.spool.mkdir(parents=True, mode=0o700)
@@ -79,7 +80,7 @@ class RunTracker:
         return self.run
 
     def _save(self) -> None:
-        write_atomically(self._manifest, run_text(self.run))
+        write_atomically(self._manifest, run_text(self.run, self._texts))
 
 
 def _last_listener(spark: Any) -> Any:

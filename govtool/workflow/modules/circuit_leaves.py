@@ -75,12 +75,21 @@ class OpaqueRelation:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRelation:
-    """Rows with their annotations, candidates included."""
+    """Rows with their annotations, candidates included.
+
+    Attributes:
+        relation: The relation.
+        rows: Its rows.
+        table: The rows, kept.
+        names: Names of its columns.
+        ordered: The columns, by place, whose lists are in the same order in every run.
+    """
 
     relation: BoundaryRelation
     rows: Rows
     table: KeptTable
     names: tuple[str, ...]
+    ordered: frozenset[int] = frozenset()
 
     @property
     def gate(self) -> int:
@@ -180,6 +189,8 @@ def _made(a: Annotator, leaf: Relation, found: AnnotatedRelation) -> Rows:
         raise UsageError(f"it reads the column {lost[0]}, which {leaf.dataset} has not")
     sources = {column.id: by_name[column.name.lower()] for column in leaf.columns}
     visible = [Named(sources[column.id], column.id, column.name) for column in leaf.columns]
+    ordered = {own.columns[place].id for place in found.ordered}
+    a.ordered.update(key for key, source in sources.items() if source.id in ordered)
     return replace(
         own,
         node=extended(replace(own, columns=()), visible),

@@ -233,6 +233,7 @@ class _Builder:
         annotator.tables = tables
         node = normalized(titled(root, ids.named), ids)
         rows = annotator.whole(filters_first(node) if is_careful else node)
+        ordered = frozenset(place for place, each in enumerate(rows.columns) if each.id in annotator.ordered)
         rows, table = annotator.keep(copied(rows, ids))
         (times,) = table.ids(rows.times)
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))
@@ -241,7 +242,7 @@ class _Builder:
         if invocation.ran_jobs:
             rows, table = annotator.keep(self._decided(annotator, rows, table, invocation))
             self.coarse[relation.path] = decided_reason(invocation)
-        self.relations[relation.path] = AnnotatedRelation(relation, rows, table, tuple(root.columns))
+        self.relations[relation.path] = AnnotatedRelation(relation, rows, table, tuple(root.columns), ordered)
 
     def _decided(self, a: Annotator, rows: Rows, table: KeptTable, invocation: ModuleInvocation) -> Rows:
         """Rows of a function that jobs told of what it read: with a change of that, they may be others."""

@@ -17,7 +17,7 @@ from govtool.spark.live.plans.commands import command_facts
 from govtool.spark.live.plans.definitions import definition_facts
 from govtool.spark.live.plans.python_functions import functions_of
 from govtool.spark.live.plans.relations import LEAVES, leaf_facts
-from govtool.spark.live.plans.signature import python_calls, signature, unstable_functions
+from govtool.spark.live.plans.signature import may_be_unstable, python_calls, signature, unstable_functions
 from govtool.spark.live.plans.trimmed import trimmed
 
 MAX_JSON = 64 << 20
@@ -47,7 +47,7 @@ def captured(plan: Any, digests: Digests | None = None) -> dict[str, Json]:
         raise ValueError("plan-too-large")
     nodes = json.loads(text)
     found: dict[str, Json] = {"plan": trimmed(nodes), "leaves": {}}
-    found.update(safely(partial(_compared_by, plan, nodes, digests or Digests(b""))) or {})
+    found.update(safely(partial(_compared_by, plan, text, nodes, digests or Digests(b""))) or {})
     if ".PythonUD" in text:
         found["python"] = safely(partial(functions_of, plan, python_calls(nodes)))
     if found["plan"] and found["plan"][0]["c"] in ("CreateVariable", "DropVariable"):
@@ -71,10 +71,10 @@ def _variables(plan: Any) -> list[str]:
     return [str(child.identifier().name()) for child in sequence(plan.children())]
 
 
-def _compared_by(plan: Any, nodes: Json, digests: Digests) -> dict[str, Json]:
+def _compared_by(plan: Any, text: str, nodes: Json, digests: Digests) -> dict[str, Json]:
     """Facts that runs are compared by."""
     facts: dict[str, Json] = {"signature": signature(nodes, digests.of)}
-    facts["unstable"] = unstable_functions(nodes, digests.of)
+    facts["unstable"] = unstable_functions(nodes, digests.of) if may_be_unstable(text) else []
     if any(str(node["class"]).endswith(".LocalRelation") for node in nodes):
         facts["local"] = [digests.of(f"{rows.size()} {rows.hashCode()}") for rows in _local_rows(plan)]
     return facts

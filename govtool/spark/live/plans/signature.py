@@ -45,6 +45,12 @@ _UNSTABLE = ("nullable", "isStreaming", "hideSeed", "udfDeterministic", "resolve
 _SUMS = frozenset({"Sum", "Average", "StddevSamp", "StddevPop", "VarianceSamp", "VariancePop", "Corr", "CovPopulation"})
 PYTHON_CALLS = ("PythonUDF", "PythonUDAF", "PythonUDTF")
 """Expressions that call a Python function."""
+_MAY_DIFFER = re.compile(
+    r'"class":"(?:[^"]*\.)?(?:GlobalLimit|Deduplicate[^".]*|'
+    + "|".join(sorted({*_RANDOM, *_CLOCK, *_PLACED, *_SUMS}))
+    + r')"|"udfDeterministic":false'
+)
+"""What ``unstable_functions`` looks at, in the text of a plan."""
 _LONG_NUMBER = re.compile(r"-?\d{9,}")
 
 
@@ -77,6 +83,11 @@ def signature(nodes: list[dict[str, Json]], digest: Callable[[str], str]) -> str
             break
         lines.append(line)
     return "\n".join(lines)
+
+
+def may_be_unstable(text: str) -> bool:
+    """Return whether ``unstable_functions`` may find some in a plan, as ``toJSON()`` writes it."""
+    return _MAY_DIFFER.search(text) is not None
 
 
 def unstable_functions(nodes: list[dict[str, Json]], digest: Callable[[str], str]) -> list[str]:
