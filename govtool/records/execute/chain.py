@@ -11,7 +11,7 @@ from govtool.errors import EngineError, UsageError
 from govtool.records.execute.inputs import ReadFiles
 from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Attribute, Expression
-from govtool.records.plan.nodes import Relation, outputs
+from govtool.records.plan.nodes import Relation, Session, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import Struct
 from govtool.records.sql.dialect import NotExact
@@ -48,6 +48,8 @@ class ExecutorChain:
     """
 
     engines: Sequence[PlanEngine]
+    session: Session | None = None
+    """What the plans ran in; None: in ANSI mode."""
     current: int = 0
     refusals: list[tuple[str, str]] = field(default_factory=list)
     """Names of engines that were given up, and why."""
