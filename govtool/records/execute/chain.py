@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from threading import RLock
 from typing import Any, TypeVar
 
 from govtool.errors import EngineError, UsageError
@@ -59,6 +60,8 @@ class ExecutorChain:
     _files: ReadFiles = field(default_factory=ReadFiles)
     _conditions: dict[Any, Expression | None] = field(default_factory=dict)
     _numbers: Any = field(default_factory=lambda: count(1))
+    _lock: Any = field(default_factory=RLock, compare=False)
+    """Threads may share traced rows: an engine has one connection, and what was kept is of one engine."""
 
     @property
     def engine(self) -> str:
@@ -110,9 +113,10 @@ class ExecutorChain:
             UsageError: The expression is mistaken, or has a part that is not evaluated again.
         """
         key = (text, tuple(column.id for column in columns))
-        if key not in self._conditions:
-            self._conditions[key] = self._read(text, columns)
-        return self._conditions[key]
+        with self._lock:
+            if key not in self._conditions:
+                self._conditions[key] = self._read(text, columns)
+            return self._conditions[key]
 
     def _read(self, text: str, columns: Sequence[Attribute]) -> Expression | None:
         for number, engine in enumerate(self.engines):
@@ -132,11 +136,12 @@ class ExecutorChain:
         return None
 
     def _exactly(self, work: Callable[[Executor], _T]) -> _T:
-        while True:
-            try:
-                return work(self._executor())
-            except NotExact as refusal:
-                self._give_up(str(refusal))
+        with self._lock:
+            while True:
+                try:
+                    return work(self._executor())
+                except NotExact as refusal:
+                    self._give_up(str(refusal))
 
     def _executor(self) -> Executor:
         if self._started is None:

@@ -15,7 +15,7 @@ from govtool.records.replay.changes import Replacement
 def replacement(dataset: str, place: str | os.PathLike[str]) -> Replacement:
     """The content of a Parquet file, or of those of a folder, for an input.
 
-    Of a folder, all files are read that Spark reads: whatever they are called, unless a name begins with ``_`` or ``.``.
+    Of a folder, the files are read that Spark reads: all but those whose names begin with ``_`` or ``.``.
 
     Raises:
         UsageError: There is no such file (``usage.path``), or it is not Parquet (``usage.format``).
