@@ -229,9 +229,9 @@ class TracedRows:
         if len(parts) == 1:
             return parts[0]
         names = tuple(dict.fromkeys(part_name(part) for part in self.parts))
-        if not parts and dataset is None:
-            raise UsageError("there are no rows: nothing was chosen, or it led nowhere", code="usage.no-rows")
         if not parts:
+            if dataset is None:
+                raise UsageError("there are no rows: nothing was chosen, or it led nowhere", code="usage.no-rows")
             leaves = [leaf for leaf in self.lineage.leaves() if is_called(leaf, dataset)]
             if leaves and all(isinstance(part, ReachedRows) for part in self.parts):  # the trace came to none of it
                 return ReachedRows(leaves[0], LocalRows(0, (self.lineage.ids.attribute("record", LONG),), ()))
