@@ -223,6 +223,21 @@ def test_an_output_that_is_gone_is_compared_with_the_plan(run, shop):
     assert (answer["recorded"], kinds(answer)) == (False, (1, 0, 0))
 
 
+def test_of_a_folder_the_files_are_read_that_spark_reads(run, shop):
+    folder = shop.folder / "other"
+    shop.table("other", VIEW_COLUMNS, VIEWS[:3])
+    hidden = [".part.parquet", "_part.parquet", "_temporary/0/part.parquet"]
+    for name in [*hidden, "more.parq", "deep/part.snappy.parquet"]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pq.read_table(shop.folder / "views" / "part-1.parquet"), folder / name)
+    _, answer = replayed(run, "app-1/0", "--with", f"views={folder}")
+    assert [row["after"]["n"] for row in answer["changed"]["rows"]] == [3]  # one of bob a file
+    (folder / "_delta_log").mkdir()
+    exit_code, _, err = run("app-1/0", "--with", f"views={folder}")
+    assert exit_code == 2
+    assert "Delta" in err
+
+
 # ---- Python -------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -444,6 +445,31 @@ def test_rows_are_followed_in_python(shop):
         graph.records("reprt")
     with pytest.raises(UsageError):
         graph.records("report").where("nothing = 1")
+
+
+def test_threads_share_a_trace(shop):
+    report = govtool.open().records("report")
+
+    def users(number):
+        land = ("de", "fr")[number % 2]
+        behind = report.where(f"land = '{land}'").go_back_all()
+        return land, tuple(behind.arrow("views")["user"].to_pylist()), len(behind.ids()), behind.go_next_all().count()
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(users, range(24))) == {("de", ("bob",) * 2, 3, 1), ("fr", ("ann",) * 2, 3, 1)}
+
+
+def test_a_trace_of_no_rows_comes_to_no_rows_of_each_input(shop):
+    none = govtool.open().records("report").where("false").go_back_all()
+    assert none.ids() == ()
+    assert none.arrow("views").to_pylist() == []
+    assert list(none.df("users").columns) == ["name", "land"]
+    with pytest.raises(UsageError, match="there are no rows"):
+        none.arrow()
+    with pytest.raises(UnknownNameError):
+        none.arrow("view")
+    with pytest.raises(UnknownNameError):
+        govtool.open().records("report").where("false").arrow("views")  # rows of the output
 
 
 def test_an_answer_is_the_json_of_the_command(run, shop):

@@ -79,7 +79,7 @@ def meeting(texts: Iterable[str], condition: Expression, session: Session) -> tu
     from govtool.app.records.engines import engines
     from govtool.records.execute.chain import ExecutorChain
 
-    executor = ExecutorChain(engines(session))
+    executor = ExecutorChain(engines(session), session)
     with tempfile.TemporaryDirectory(prefix="govtool-lines-") as folder:
         file = _as_parquet(texts, Path(folder) / "lines.parquet")
         leaf = Relation(0, "lines", "parquet", (file,), (LINE,), _SCHEMA)

@@ -74,7 +74,9 @@ def _lineage(plan: Plan, session: Any, recorder: PlanRecorder) -> Lineage:
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
     whole = with_relations(with_files(plan.root, files) if gone else plan.root, _named)
     functions = registry(own_files(Path.cwd()), recorder.functions.live)
-    executor = ExecutorChain((PlanEngine("Spark", lambda: SparkExecutor(plan.session, session, functions)),))
+    executor = ExecutorChain(
+        (PlanEngine("Spark", lambda: SparkExecutor(plan.session, session, functions)),), plan.session
+    )
     root = titled(settled(whole, plan.session, TieCheck(executor, spare_ids(whole), whole)))
     return Lineage.in_part(
         root,

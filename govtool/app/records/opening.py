@@ -90,7 +90,7 @@ def open_write(
         opened = _by_positions(run, there, positions, refused, sidecars)
         if opened is not None:
             return opened
-    executor = ExecutorChain(engines(plan.session, sidecars, root=plan.root))
+    executor = ExecutorChain(engines(plan.session, sidecars, root=plan.root), plan.session)
     whole = without_lost_functions(there.root)
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
@@ -169,7 +169,7 @@ def _by_positions(
     run: RecordRun, plan: Plan, positions: KeptPositions, refused: tuple[RefusedFile, ...], sidecars: SidecarUse
 ) -> OpenedWrite | None:
     """A write that is traced by positions; None where the written files are not what they were."""
-    root, executor = titled(plan.root), ExecutorChain(engines(plan.session, None))
+    root, executor = titled(plan.root), ExecutorChain(engines(plan.session, None), plan.session)
     ids = spare_ids(root)
     output = written_files_now(run, root, ids)
     if output is None:

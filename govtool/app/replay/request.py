@@ -63,7 +63,7 @@ def replaced_inputs(given: Mapping[str, str] | Iterable[str] | None) -> tuple[tu
     for text in given or ():
         dataset, _, file = text.partition("=")
         if not (dataset and file):
-            raise UsageError(f"{text!r} is not DATASET=FILE", code="usage.arguments", location="replaced")
+            raise UsageError(f"{text!r} is not DATASET=FILE", code="usage.arguments", location="--with")
         found.append((dataset, file))
     return tuple(found)
 

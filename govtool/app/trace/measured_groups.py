@@ -99,7 +99,7 @@ class RecordedGroups:
         """A write, to be evaluated by DuckDB alone: a check starts no Spark."""
         if run.run not in self._opened:
             write = open_write(self._store, self._commit, run)
-            executor = ExecutorChain(engines(write.plan.session)[:1])
+            executor = ExecutorChain(engines(write.plan.session)[:1], write.plan.session)
             lineage = replace(write.lineage, executor=executor)
             self._opened[run.run] = replace(write, executor=executor, lineage=lineage)
         return self._opened[run.run]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from threading import RLock
 from typing import Any, TypeVar
 
 from govtool.errors import EngineError, UsageError
 from govtool.records.execute.inputs import ReadFiles
 from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Attribute, Expression
-from govtool.records.plan.nodes import Relation, outputs
+from govtool.records.plan.nodes import Relation, Session, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import Struct
 from govtool.records.sql.dialect import NotExact
@@ -48,6 +49,8 @@ class ExecutorChain:
     """
 
     engines: Sequence[PlanEngine]
+    session: Session | None = None
+    """What the plans ran in; None: in ANSI mode."""
     current: int = 0
     refusals: list[tuple[str, str]] = field(default_factory=list)
     """Names of engines that were given up, and why."""
@@ -57,6 +60,8 @@ class ExecutorChain:
     _files: ReadFiles = field(default_factory=ReadFiles)
     _conditions: dict[Any, Expression | None] = field(default_factory=dict)
     _numbers: Any = field(default_factory=lambda: count(1))
+    _lock: Any = field(default_factory=RLock, compare=False)
+    """Threads may share traced rows: an engine has one connection, and what was kept is of one engine."""
 
     @property
     def engine(self) -> str:
@@ -108,9 +113,10 @@ class ExecutorChain:
             UsageError: The expression is mistaken, or has a part that is not evaluated again.
         """
         key = (text, tuple(column.id for column in columns))
-        if key not in self._conditions:
-            self._conditions[key] = self._read(text, columns)
-        return self._conditions[key]
+        with self._lock:
+            if key not in self._conditions:
+                self._conditions[key] = self._read(text, columns)
+            return self._conditions[key]
 
     def _read(self, text: str, columns: Sequence[Attribute]) -> Expression | None:
         for number, engine in enumerate(self.engines):
@@ -130,11 +136,12 @@ class ExecutorChain:
         return None
 
     def _exactly(self, work: Callable[[Executor], _T]) -> _T:
-        while True:
-            try:
-                return work(self._executor())
-            except NotExact as refusal:
-                self._give_up(str(refusal))
+        with self._lock:
+            while True:
+                try:
+                    return work(self._executor())
+                except NotExact as refusal:
+                    self._give_up(str(refusal))
 
     def _executor(self) -> Executor:
         if self._started is None:

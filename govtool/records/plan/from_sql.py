@@ -53,13 +53,21 @@ def from_sql(text: str, relations: Mapping[str, Relation], dialect: str = "spark
     return With(tuple(context.definitions), node) if context.definitions else node
 
 
-def condition_from_sql(text: str, columns: Sequence[Attribute], dialect: str = "spark") -> Expression:
+def condition_from_sql(
+    text: str, columns: Sequence[Attribute], dialect: str = "spark", *, ansi: bool = True
+) -> Expression:
     """Read a boolean expression over columns.
+
+    Args:
+        text: The expression.
+        columns: What it may name.
+        dialect: sqlglot's name of the dialect that ``text`` is written in.
+        ansi: Whether the session is in ANSI mode; in another one, operands of different types are compared otherwise.
 
     Raises:
         UsageError: See ``from_sql``; positions are those in ``text``.
     """
-    context = Context(text, {}, dialect, bound_query)
+    context = Context(text, {}, dialect, bound_query, ansi=ansi)
     if not text.strip():
         raise UsageError("the expression is empty", code="usage.sql-syntax", location="1:1")
     query = Context(f"{_BEFORE}{_escaped(text)}", {}, dialect, bound_query)

@@ -16,7 +16,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.errors import UnknownNameError, UsageError
-from govtool.records.plan.expressions import Attribute, Expression, Named, passed
+from govtool.records.plan.expressions import Attribute, Expression, Mode, Named, passed
 from govtool.records.plan.nodes import Definition, Relation
 from govtool.records.plan.sql_scope import Scope
 from govtool.records.plan.tree import Node
@@ -145,10 +145,20 @@ class Context:
         relations: What FROM may name.
         dialect: sqlglot's name of the dialect.
         read_query: Reads a query and the queries within it: expressions and relations hold some.
+        ansi: Whether the session is in ANSI mode.
     """
 
-    def __init__(self, text: str, relations: Mapping[str, Relation], dialect: str, read_query: QueryReader) -> None:
+    def __init__(
+        self,
+        text: str,
+        relations: Mapping[str, Relation],
+        dialect: str,
+        read_query: QueryReader,
+        *,
+        ansi: bool = True,
+    ) -> None:
         self.text = text
+        self.mode: Mode = "ansi" if ansi else "legacy"
         self._read_query = read_query
         self.dialect = dialect
         self.definitions: list[Definition] = []

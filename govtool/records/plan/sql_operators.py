@@ -28,7 +28,9 @@ from govtool.records.plan.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     INTEGER,
+    INTEGRAL,
     LONG,
     STRING,
     TIMESTAMP,
@@ -114,7 +116,10 @@ def arithmetic_call(terms: TypedTerms, at: exp.Expr, name: str) -> Expression:
     kinds = arithmetic(name, _beside(left, right), _beside(right, left))
     if kinds is None:
         raise terms.context.refused(f"'{name}' on operands that are no numbers", at=at)
-    return Call(name, (terms.cast(left, kinds[0], at), terms.cast(right, kinds[1], at)), kinds[2], "ansi")
+    is_mixed = FLOAT in (left.type, right.type) and (left.type in INTEGRAL or right.type in INTEGRAL)
+    if terms.context.mode != "ansi" and is_mixed and name != "/":
+        raise terms.context.refused("operands of different types in a session without ANSI mode", at=at)
+    return Call(name, (terms.cast(left, kinds[0], at), terms.cast(right, kinds[1], at)), kinds[2], terms.context.mode)
 
 
 def _beside(value: Expression, other: Expression) -> Type:
@@ -212,7 +217,7 @@ def _negative(terms: TypedTerms, at: exp.Expr) -> Expression:
         return Literal(-value.value, value.type)
     if not is_numeric(value.type):
         raise terms.context.refused("'-' on an operand that is no number", at=at)
-    return Call("negative", (value,), value.type, "ansi")
+    return Call("negative", (value,), value.type, terms.context.mode)
 
 
 def _literal(terms: TypedTerms, at: exp.Literal) -> Expression:
@@ -314,7 +319,7 @@ def _casted(terms: TypedTerms, at: exp.Expr) -> Expression:
     value, kind = terms.bound(at.this), _type_of(terms, at.args["to"])
     if isinstance(value, Literal) and value.type == STRING and kind == DATE:
         return _date(terms, str(value.value), at)
-    return value if value.type == kind else Cast(value, kind, "ansi")
+    return value if value.type == kind else Cast(value, kind, terms.context.mode)
 
 
 def _date(terms: TypedTerms, text: str, at: exp.Expr) -> Expression:
@@ -344,6 +349,8 @@ def function_call(terms: TypedTerms, at: exp.Expr, name: str) -> Expression:
     texts = [part for parts in listed for part in parts if isinstance(part, exp.Expr)]
     if not known.least <= len(texts) <= known.most:
         raise terms.context.refused(f"{known.name} with {len(texts)} arguments", at=at)
+    if known.name == "size" and terms.context.mode != "ansi":
+        raise terms.context.refused("size in a session without ANSI mode", at=at)
     if name == "TsOrDsToDate":
         return terms.cast(terms.bound(texts[0]), DATE, at)
     arguments = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -23,8 +24,17 @@ from govtool.records.plan.text_values import is_no_number, text_value
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import (
     BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    INTEGRAL,
+    LONG,
     STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     VOID,
+    Array,
+    Map,
     Struct,
     Type,
     as_text,
@@ -156,7 +166,7 @@ class TypedTerms(ABC):
 
     def comparable(self, at: exp.Expr, *values: Expression) -> tuple[Expression, ...]:
         """Operands of one type; a word that is compared with numbers fails in Spark, whatever the rows are."""
-        same = self.same_type(at, *values)
+        same = self._same_type(at, values, _means_the_same if len(values) == 2 else _is_of_kind)
         for value, found in zip(values, same, strict=True):
             if isinstance(value, Literal) and isinstance(value.value, str) and is_no_number(value.value, found.type):
                 raise self.context.wrong(f"'{value.value}' is no number, and is compared with one", at)
@@ -164,11 +174,22 @@ class TypedTerms(ABC):
 
     def same_type(self, at: exp.Expr, *values: Expression) -> tuple[Expression, ...]:
         """Cast operands to the narrowest type that all of them have."""
+        return self._same_type(at, values, _is_of_kind)
+
+    def _same_type(
+        self, at: exp.Expr, values: Sequence[Expression], is_sure: Callable[[Expression, Type], bool]
+    ) -> tuple[Expression, ...]:
+        """Cast operands to one type; without ANSI mode, only those that are surely cast to this one."""
         wide: Type | None = values[0].type
         for value in values[1:]:
             wide = None if wide is None else common(wide, value.type)
         if wide is None:
             raise self.context.wrong(f"no common type in {at.sql(dialect=self.context.dialect)}", at)
+        has_float = any(value.type == FLOAT for value in values)
+        if self.context.mode != "ansi" and not all(
+            is_sure(value, wide) and not (has_float and _is_rounded(value)) for value in values
+        ):
+            raise self.context.refused("operands of different types in a session without ANSI mode", at=at)
         return tuple(self.cast(value, wide, at) for value in values)
 
     def cast(self, value: Expression, kind: Type, at: exp.Expr) -> Expression:
@@ -179,18 +200,43 @@ class TypedTerms(ABC):
             raise self.context.wrong(f"a condition is expected: {at.sql(dialect=self.context.dialect)}", at)
         if isinstance(value, Literal) and value.type == STRING and kind != STRING:
             return self._constant(value, kind)
-        return Literal(None, kind) if value == Literal(None, VOID) else Cast(value, kind, "ansi")
+        return Literal(None, kind) if value == Literal(None, VOID) else Cast(value, kind, self.context.mode)
 
     def _constant(self, text: Literal, kind: Type) -> Expression:
         """The value of a text as another type; its cast, where that is for an engine to decide."""
         found = None if text.value is None else text_value(str(text.value), kind)
-        return Cast(text, kind, "ansi") if found is None else Literal(found, kind)
+        return Cast(text, kind, self.context.mode) if found is None else Literal(found, kind)
 
     def subquery(self, at: exp.Expr) -> tuple[Node, tuple[Attribute, ...]]:
         """Read a subquery, with the columns of this scope that it reads."""
         query = at.unnest() if isinstance(at, exp.Subquery) else at
         plan, scope = self.context.query(query, self.scope)
         return plan, tuple(scope.outer.values())
+
+
+def _is_of_kind(value: Expression, kind: Type) -> bool:
+    """Return whether a value is cast to a type beside others of it in every session; a text is not."""
+    return value.type in (kind, VOID) or not (value.type == STRING or isinstance(kind, (Array, Struct, Map)))
+
+
+def _is_rounded(value: Expression) -> bool:
+    """Return whether a whole number may not be the same as a float, which it is beside one without ANSI mode."""
+    is_short = isinstance(value, Literal) and isinstance(value.value, int) and abs(value.value) <= _FLOAT_HOLDS
+    return value.type in INTEGRAL and not is_short
+
+
+def _means_the_same(value: Expression, kind: Type) -> bool:
+    """Return whether one of two operands that are compared is the same in every session: also a text that is plain."""
+    if isinstance(value, Literal) and value.type == STRING and isinstance(value.value, str):
+        if kind in (INTEGER, LONG):
+            return len(value.value) < _SHORT and value.value.isdecimal() and value.value.isascii()
+        return kind in (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+    return _is_of_kind(value, kind)
+
+
+_FLOAT_HOLDS = 1 << 24
+_SHORT = 10
+"""A text with fewer digits is an int, whatever it is compared with."""
 
 
 def _aliases_beside(at: exp.Expr) -> set[str]:

@@ -165,6 +165,8 @@ class DuckDialect(Dialect):
                 return self.literal(Literal(found, target))
         if isinstance(cast.value, Literal) and isinstance(cast.value.value, decimal.Decimal) and target == t.DOUBLE:
             return self.literal(Literal(float(cast.value.value), target))  # the nearest, as in Java
+        if isinstance(cast.value, Literal) and source in t.INTEGRAL and isinstance(target, t.Decimal):
+            return f"CAST({part} AS {kind})"  # a constant, which DuckDB evaluates before it reads
         if source == t.DOUBLE and isinstance(target, t.Decimal):
             return decimal_of_double(part, target)
         write = cast_template(source, target, cast.mode, self.utc)

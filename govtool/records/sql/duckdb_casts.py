@@ -14,7 +14,7 @@ def cast_template(source: t.Type, target: t.Type, mode: str, utc: bool) -> str |
     if source == t.BOOLEAN and target in (t.INTEGER, t.LONG):
         return plain
     if source in t.INTEGRAL:
-        return plain if target in (*t.INTEGRAL, *t.FLOATS, t.STRING) or isinstance(target, t.Decimal) else None
+        return _from_integer(source, target)
     if isinstance(source, t.Decimal):
         return _from_decimal(source, target)
     if source in t.FLOATS:
@@ -24,6 +24,28 @@ def cast_template(source: t.Type, target: t.Type, mode: str, utc: bool) -> str |
     if source == t.STRING:
         return _from_text(target, utc)
     return _from_time(source, target, utc)
+
+
+def _from_integer(source: t.Type, target: t.Type) -> str | None:
+    """Numbers that do not fit are an error of the guard: DuckDB turns ``CAST(n AS INTEGER) = 5`` into ``n = 5``."""
+    plain = "CAST({part} AS {kind})"
+    if isinstance(target, t.Decimal):
+        most = 10 ** (target.precision - target.scale) - 1
+        bounds = (-most, most)
+    elif target in t.INTEGRAL:
+        bounds = _bounds(target)
+    else:
+        return plain if target in (*t.FLOATS, t.STRING) else None
+    low, high = _bounds(source)
+    if bounds[0] <= low and high <= bounds[1]:
+        return plain
+    low, high = max(low, bounds[0]), min(high, bounds[1])
+    return _guarded(f"{{part}} BETWEEN {low} AND {high}", plain, "a number that does not fit")
+
+
+def _bounds(kind: t.Type) -> tuple[int, int]:
+    bits = 8 << t.INTEGRAL.index(kind)
+    return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
 def _from_time(source: t.Type, target: t.Type, utc: bool) -> str | None:

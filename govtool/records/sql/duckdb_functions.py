@@ -12,11 +12,14 @@ from govtool.records.sql.duckdb_rounding import round_half_up
 from govtool.records.sql.duckdb_text import TEXT_CALLS
 from govtool.records.sql.duckdb_times import TIME_CALLS
 
+_NAMED = {"+": "add", "-": "subtract", "*": "multiply"}
+
 
 def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     text = f"({parts[0]} {call.name} {parts[1]})"
     if call.type in t.INTEGRAL and kinds == [call.type, call.type]:
-        return f"CAST({text} AS {dialect.type(call.type)})"
+        # By its name, as DuckDB turns n + 1 < 0 into n < -1: the error of a sum that is too large would be lost.
+        return f"CAST({_NAMED[call.name]}({', '.join(parts)}) AS {dialect.type(call.type)})"
     if call.type in t.FLOATS and kinds == [call.type, call.type]:
         return text
     if isinstance(call.type, t.Decimal) and all(isinstance(each, t.Decimal) for each in kinds):

@@ -13,7 +13,7 @@ from itertools import product
 from govtool.errors import UsageError
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Cast, Expression, Literal, Value
-from govtool.records.plan.nodes import Filter, LocalRows, outputs
+from govtool.records.plan.nodes import Filter, LocalRows, Session, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, Type
 from govtool.records.trace.back import Executor
@@ -146,7 +146,8 @@ def bound_condition(condition: str | Expression, columns: Sequence[Attribute], e
     Args:
         condition: The condition.
         columns: The columns that it may name.
-        executor: What evaluates it. Where it can start Spark, Spark reads what is not covered here.
+        executor: What evaluates it, with the session that the plan ran in. Where it can start Spark, Spark reads what
+            is not covered here.
 
     Raises:
         UsageError: It does not parse, or names what is not there.
@@ -155,8 +156,10 @@ def bound_condition(condition: str | Expression, columns: Sequence[Attribute], e
         return condition
     from govtool.records.plan.from_sql import condition_from_sql  # sqlglot is heavy
 
+    session: Session | None = getattr(executor, "session", None)
+
     try:
-        return condition_from_sql(condition, columns)
+        return condition_from_sql(condition, columns, ansi=session is None or session.ansi)
     except UsageError as error:
         read = getattr(executor, "condition", None)
         if error.code != "usage.sql-unsupported" or read is None:

@@ -17,6 +17,7 @@ from govtool.records.plan.nodes import (
     Filter,
     Join,
     Limit,
+    LocalRows,
     Project,
     Relation,
     Sort,
@@ -229,7 +230,12 @@ class TracedRows:
             return parts[0]
         names = tuple(dict.fromkeys(part_name(part) for part in self.parts))
         if not parts:
-            raise UnknownNameError(f"no rows of '{dataset or 'any dataset'}'", code="usage.no-rows", nearest=names)
+            if dataset is None:
+                raise UsageError("there are no rows: nothing was chosen, or it led nowhere", code="usage.no-rows")
+            leaves = [leaf for leaf in self.lineage.leaves() if is_called(leaf, dataset)]
+            if leaves and all(isinstance(part, ReachedRows) for part in self.parts):  # the trace came to none of it
+                return ReachedRows(leaves[0], LocalRows(0, (self.lineage.ids.attribute("record", LONG),), ()))
+            raise UnknownNameError(f"no rows of '{dataset}'", code="usage.no-rows", nearest=names)
         raise UsageError(
             f"these rows are of several places: {', '.join(names)}", code="usage.several-datasets", nearest=names
         )

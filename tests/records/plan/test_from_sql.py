@@ -344,3 +344,30 @@ def test_places_are_those_in_a_short_text():
 def test_what_is_no_condition_is_refused(text):
     with pytest.raises(UsageError):
         condition_from_sql(text, (Attribute(8, "n", t.INTEGER),))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s = 5", "n = '5.0'", "n in ('5', 6)", "n in (s)", "coalesce(n, s) = 1", "n = f", "n + f > 1", "size(ns) = 0",
+        "case when n = 1 then '1' else n end = 1", "n between s and 7",
+    ],
+)  # fmt: skip
+def test_what_depends_on_ansi_mode_is_not_read_without_it(text):
+    kinds = {"n": t.INTEGER, "s": t.STRING, "f": t.FLOAT, "ns": t.Array(t.LONG)}
+    columns = tuple(Attribute(number, name, kind) for number, (name, kind) in enumerate(kinds.items()))
+    condition_from_sql(text, columns)
+    with pytest.raises(UsageError, match="without ANSI mode") as caught:
+        condition_from_sql(text, columns, ansi=False)
+    assert caught.value.code == "usage.sql-unsupported"  # Spark reads it, where it is there
+
+
+def test_a_condition_has_the_mode_of_its_session():
+    columns = (Attribute(7, "n", t.INTEGER), Attribute(8, "d", t.DATE))
+    text = "n / 0 is null and cast(n + 1 as tinyint) > '5' and -n < 3 and d < '2024-01-01'"
+    condition_from_sql(
+        "f > 5 and f < 0.5 and n = '7' and f / n > 1", (*columns, Attribute(9, "f", t.FLOAT)), ansi=False
+    )
+    for ansi, mode in ((True, "ansi"), (False, "legacy")):
+        found = condition_from_sql(text, columns, ansi=ansi)
+        assert {term.mode for term in walk(found) if isinstance(term, (Call, Cast))} == {"", mode}
