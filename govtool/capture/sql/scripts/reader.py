@@ -50,6 +50,8 @@ class StatementReader(SourcePositions):
         self.branches = 0
         """Branches of control flow so far."""
         self.flow = ControlFlow()
+        self.counter: Callable[[StatementReader, list[Token], exp.Expr | None, str], None] | None = None
+        """Takes each statement that is added, where the script reads how many rows a statement changed."""
         self._runs: dict[tuple[object, ...], int] = {}
         """INSERTs of constants since the last other statement, by what they mean."""
 
@@ -181,6 +183,8 @@ class StatementReader(SourcePositions):
                 ),
             )
         )
+        if self.counter is not None:
+            self.counter(self, tokens, tree, status)
 
     def refused(self, message: str, *, code: str = "parse-error") -> ParsedStatement:
         """A statement that stands for a text which is not read."""

@@ -56,3 +56,6 @@ VAR: typing.Final = TokenType.VAR
 VIEW: typing.Final = TokenType.VIEW
 WHEN: typing.Final = TokenType.WHEN
 WITH: typing.Final = TokenType.WITH
+
+ROW_COUNT: typing.Final = "@@rowcount"
+"""No token: the name of the variable that holds how many rows the statement before has touched, in every dialect."""

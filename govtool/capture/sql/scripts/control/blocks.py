@@ -11,7 +11,7 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import routines, table_functions
-from govtool.capture.sql.scripts.control import bindings, dynamic, folding, strings, variable_statements, variables
+from govtool.capture.sql.scripts.control import bindings, dynamic, folding, row_counts, strings, variable_statements, variables
 from govtool.capture.sql.scripts.control.control_words import (
     MODIFYING,
     STRIPPERS,
@@ -114,6 +114,8 @@ def _statement(reader: StatementReader, tokens: list[Token]) -> None:
             return
         if head in _CHANGING:
             reader.flow.strings.clear()
+            if head == "GET" and row_counts.diagnosed(reader, tokens):
+                return
         elif head in _EVALUATES:
             read_queries(reader, tokens)
         reader.add(tokens, None, "ignored")
