@@ -59,3 +59,6 @@ WITH: typing.Final = TokenType.WITH
 
 ROW_COUNT: typing.Final = "@@rowcount"
 """No token: the name of the variable that holds how many rows the statement before has touched, in every dialect."""
+
+EXITED: typing.Final = "exited "
+"""Begins the names of variables that say whether a routine or loop was left: no script can name them."""

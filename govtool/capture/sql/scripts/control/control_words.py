@@ -90,6 +90,8 @@ def _end(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
 def _leave(reader: StatementReader, tokens: list[Token]) -> None:
     """Leave a block: its variables are gone; a routine may end with it."""
     flow = reader.flow
+    if (flow.depth == 0 and flow.package) or (flow.nested and flow.nested[-1][0] == flow.depth):
+        flow.branches.forget_exits()
     if flow.depth == 0 and flow.names:
         variables.end(reader, tokens[:1])
     if flow.nested and flow.nested[-1][0] == flow.depth:

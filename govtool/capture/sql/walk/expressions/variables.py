@@ -11,7 +11,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
-from govtool.capture.sql.syntax.marks import ROW_COUNT
+from govtool.capture.sql.syntax.marks import EXITED, ROW_COUNT
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import STAR, Deps, bounded
 from govtool.capture.sql.walk.expressions.functions import function_name
@@ -26,8 +26,10 @@ _ROW_COUNTS: Final = frozenset({"rowcount", "row_count"})
 def variable_name(walk: Walk, node: exp.Expr) -> str:
     """Return the name under which a written variable is known; empty if it is none."""
     if isinstance(node, nodes.Parameter):
-        if isinstance(node.this, nodes.Parameter) and node.this.name.lower() in _ROW_COUNTS:
-            return ROW_COUNT
+        if isinstance(node.this, nodes.Parameter):
+            name = node.this.name.lower()
+            if name in _ROW_COUNTS or name.startswith(EXITED):
+                return ROW_COUNT if name in _ROW_COUNTS else f"@@{name}"
         if not isinstance(node.this, nodes.Var):
             return ""
         return ("$" if walk.dialect == "snowflake" else "@") + node.this.name.lower()
