@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -26,6 +26,9 @@ from govtool.capture.sql.scripts.unread import unread_tree
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.syntax.lexer import Lexer, word
 from govtool.model.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.scripts.control.idle_conditions import Condition
 
 _MAX_BODIES = 16
 
@@ -52,6 +55,8 @@ class StatementReader(SourcePositions):
         self.flow = ControlFlow()
         self.counter: Callable[[StatementReader, list[Token], exp.Expr | None, str], None] | None = None
         """Takes each statement that is added, where the script reads how many rows a statement changed."""
+        self.conditions: list[Condition] = []
+        """Conditions of IFs with queries in them."""
         self._runs: dict[tuple[object, ...], int] = {}
         """INSERTs of constants since the last other statement, by what they mean."""
 

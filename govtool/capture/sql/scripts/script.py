@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import session
 from govtool.capture.sql.scripts.clients.client import clean
-from govtool.capture.sql.scripts.control import bindings, blocks, row_counts, strings
+from govtool.capture.sql.scripts.control import bindings, blocks, idle_conditions, row_counts, strings
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.control.dynamic import CALLS_ROUTINE
 from govtool.capture.sql.scripts.pieces import read_pieces
@@ -82,6 +82,8 @@ def parse_script(
     if row_counts.mentioned(cleaned.text):
         reader.counter = row_counts.note
     reader.read(cleaned.text, cleaned.batches)
+    if reader.conditions:
+        idle_conditions.listed(reader)
     for offset, path in cleaned.included:
         reader.included(cleaned.text, offset, path)
     for offset in cleaned.executed:
