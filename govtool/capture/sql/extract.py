@@ -29,6 +29,7 @@ from govtool.capture.sql.resolve.knowledge import Knowledge, Usage
 from govtool.capture.sql.resolve.logged import LoggedScript
 from govtool.capture.sql.resolve.logged_statements import logged_state, redact_notes
 from govtool.capture.sql.resolve.parameters import routine_of
+from govtool.capture.sql.resolve.inclusions import mark_missing_scripts
 from govtool.capture.sql.resolve.routine_calls import mark_unknown_calls
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.scripts.script import parse_script
@@ -165,6 +166,7 @@ def _extract_group(
                 unsettled.extend(number for number, is_open in enumerate(open_) if is_open)
                 batch.scripts = [s for s, is_open in zip(batch.scripts, open_, strict=True) if not is_open]
             mark_unknown_calls(batch.scripts, batch.routines)
+            mark_missing_scripts(batch.scripts)
             maker = PartMaker(batch, options)
             parts: list[ScriptPart] = []
             for each in batch.scripts:

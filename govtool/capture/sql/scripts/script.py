@@ -42,6 +42,10 @@ MAX_TEXT = 64 * 1024 * 1024
 WINDOW = 1_000_000
 """Characters of a long script that are tokenised at once: tokens take thirty times the memory of their text."""
 
+INCLUDES: Final = "includes "
+READ_IF_INGESTED: Final = ", which is read only if it is ingested too"
+"""Around the path in the note of a script that includes another; ``resolve.inclusions`` looks whether it is there."""
+
 _LINE_END = re.compile(r";[ \t\r]*\n")
 
 DIRECT = frozenset(
@@ -317,7 +321,7 @@ class ScriptReader(StatementReader):
             note = Diagnostic("opaque", "warning", message, self.file or None, line, column)
             self.statements.append(ParsedStatement(None, "", line, column, "opaque", "include", None, None, (note,)))
             return
-        message = f"includes {printable(path)}, which is read only if it is ingested too"
+        message = f"{INCLUDES}{printable(path)}{READ_IF_INGESTED}"
         note = Diagnostic("dropped", "info", message, self.file or None, line, column)
         self.statements.append(ParsedStatement(None, "", line, column, "ignored", "include", None, None, (note,)))
 
