@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -20,15 +20,12 @@ from govtool.capture.sql.scripts.control.branches import Branches
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.source_positions import SourcePositions, printable
-from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.scripts.statement import ConditionQuery, ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.scripts.unread import unread_tree
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.syntax.lexer import Lexer, word
 from govtool.model.diagnostic import Diagnostic
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.control.idle_conditions import Condition
 
 _MAX_BODIES = 16
 
@@ -55,7 +52,7 @@ class StatementReader(SourcePositions):
         self.flow = ControlFlow()
         self.counter: Callable[[StatementReader, list[Token], exp.Expr | None, str], None] | None = None
         """Takes each statement that is added, where the script reads how many rows a statement changed."""
-        self.conditions: list[Condition] = []
+        self.conditions: list[ConditionQuery] = []
         """Conditions of IFs with queries in them."""
         self._runs: dict[tuple[object, ...], int] = {}
         """INSERTs of constants since the last other statement, by what they mean."""

@@ -12,24 +12,12 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts.reader import StatementReader
-from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.scripts.statement import ConditionQuery
 
 _COUNTED: Final = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create)
 _CATALOGS: Final = frozenset({"sys", "information_schema", "pg_catalog", "mysql", "performance_schema"})
 _OF_SYSTEM: Final = ("sys", "pg_", "user_", "all_", "dba_", "v$", "dual")
 """Begin names of tables that describe the database: scripts ask them whether something is there."""
-
-
-class Condition:
-    """A condition with a query, and the statement that it is if nothing else counts it."""
-
-    __slots__ = ("at", "statement", "test")
-
-    def __init__(self, test: exp.Expr, at: int, statement: ParsedStatement) -> None:
-        """Keep it with the place among the statements where it stands."""
-        self.test = test
-        self.at = at
-        self.statement = statement
 
 
 def noted(reader: StatementReader, tokens: list[Token], test: exp.Expr) -> None:
@@ -40,7 +28,7 @@ def noted(reader: StatementReader, tokens: list[Token], test: exp.Expr) -> None:
     counter, reader.counter = reader.counter, None
     reader.add(tokens, exp.Select(expressions=[test.copy()]), "parsed", head="if")
     reader.counter = counter
-    reader.conditions.append(Condition(test, len(reader.statements) - 1, reader.statements.pop()))
+    reader.conditions.append(ConditionQuery(test, len(reader.statements) - 1, reader.statements.pop()))
 
 
 def _describes(table: exp.Table) -> bool:
