@@ -25,11 +25,11 @@ from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.resolve import template_holes
 from govtool.capture.sql.resolve.batch import Batch
 from govtool.capture.sql.resolve.deferred import Deferred, described_tables, known_tables
+from govtool.capture.sql.resolve.inclusions import mark_missing_scripts
 from govtool.capture.sql.resolve.knowledge import Knowledge, Usage
 from govtool.capture.sql.resolve.logged import LoggedScript
 from govtool.capture.sql.resolve.logged_statements import logged_state, redact_notes
 from govtool.capture.sql.resolve.parameters import routine_of
-from govtool.capture.sql.resolve.inclusions import mark_missing_scripts
 from govtool.capture.sql.resolve.routine_calls import mark_unknown_calls
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.scripts.script import parse_script

@@ -39,8 +39,8 @@ from govtool.capture.sql.memos.script_memos import (
 from govtool.capture.sql.options import relation_of
 from govtool.capture.sql.resolve.batch import Batch
 from govtool.capture.sql.resolve.deferred import Answers, Deferred, described_tables, known_tables
-from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.inclusions import mark_missing_scripts
+from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.routine_calls import defined_routines, mark_unknown_calls, missing_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.scripts.trees import TreeCache

@@ -159,7 +159,8 @@ def has_memo(script: ScriptState, part: ScriptPart) -> bool:
     It cannot where the words of a statement of which nothing was understood bound what it reaches: memos keep no texts,
     and the words of a table that is renamed are more. Nor where it calls what nobody defines, as somebody may. Nor
     where statements depend on each other in more ways than by the tables that they define: script variables,
-    branches, search paths; nor where other scripts need trees of it. Nor where it includes another, which may come and go.
+    branches, search paths; nor where other scripts need trees of it. Nor where it includes another, which may come and
+    go.
     """
     if any(shortfall.words for shortfall in part.shortfalls):
         return False

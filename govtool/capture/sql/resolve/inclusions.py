@@ -1,4 +1,4 @@
-"""Scripts that others include (psql's ``\\i``, SQL*Plus' ``@``, sqlcmd's ``:r``) and that nobody reads.
+"""Scripts that others include (psql, SQL*Plus' ``@``, sqlcmd's ``:r``) and that nobody reads.
 
 What a script that is not there does is not known: the command that includes it is a statement of unknown reach.
 """

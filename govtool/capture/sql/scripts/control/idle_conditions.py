@@ -38,10 +38,7 @@ def _describes(table: exp.Table) -> bool:
 def listed(reader: StatementReader) -> None:
     """Add those conditions that no statement counts, each where it stands."""
     counted = {
-        id(test)
-        for statement in reader.statements
-        if isinstance(statement.tree, _COUNTED)
-        for test in statement.tests
+        id(test) for statement in reader.statements if isinstance(statement.tree, _COUNTED) for test in statement.tests
     }
     for condition in reversed(reader.conditions):
         if id(condition.test) not in counted:

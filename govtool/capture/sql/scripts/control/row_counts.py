@@ -1,8 +1,9 @@
 """How many rows a statement changed, as scripts read it of the statement before: a variable that nobody assigns.
 
 ``GET DIAGNOSTICS n = ROW_COUNT`` and FOUND (PostgreSQL), ``@@ROWCOUNT`` (T-SQL), ``@@row_count`` (BigQuery),
-``ROW_COUNT()`` (MySQL), ``SQL%ROWCOUNT`` (Oracle), ``SQLROWCOUNT`` (Snowflake). Behind each statement that sets it stands
-an assignment of our own, of the count of the rows that the statement touches, so that what decides about them counts.
+``ROW_COUNT()`` (MySQL), ``SQL%ROWCOUNT`` (Oracle), ``SQLROWCOUNT`` (Snowflake). Behind each statement that sets it
+stands an assignment of our own, of the count of the rows that the statement touches, so that what decides about them
+counts.
 """
 
 from __future__ import annotations
@@ -45,23 +46,28 @@ def note(reader: StatementReader, tokens: list[Token], tree: exp.Expr | None, st
     """Add the assignment of the count of rows behind a statement that sets it."""
     dialect = reader.lex.name
     names = _NAMES.get(dialect)
-    if names is None or (tree is not None and tree.args.get("counts")) or not (reader.flow.inside or dialect in _ANYWHERE):
+    if names is None or not (reader.flow.inside or dialect in _ANYWHERE):
+        return
+    if tree is not None and tree.args.get("counts"):
         return
     targets = [AssignmentTarget(_folded(name, dialect)) for name in names]
     first = word(tokens[0])
     if status in ("failed", "opaque") or first in _CALLS:
         reason = "the rows that a statement without known effect touched"
         _add(reader, tokens, variables.tree_of(targets, reason=reason, origin="exec", keeps=True))
-        return
-    if type(tree) is exp.Set:
-        if first not in _QUERIES:
-            return
-        if tree.args.get("fetches"):
-            for target in targets:
-                _add(reader, tokens, variables.tree_of([target], fetches=tree.args["fetches"], keeps=True))
-            return
-        tree = tree.args.get("expression")
-    counted = None if tree is None else counted_rows(tree, dialect)
+    elif type(tree) is not exp.Set:
+        _count(reader, tokens, targets, tree)
+    elif first in _QUERIES and tree.args.get("fetches"):
+        for target in targets:
+            _add(reader, tokens, variables.tree_of([target], fetches=tree.args["fetches"], keeps=True))
+    elif first in _QUERIES:
+        _count(reader, tokens, targets, tree.args.get("expression"))
+
+
+def _count(
+    reader: StatementReader, tokens: list[Token], targets: list[AssignmentTarget], tree: exp.Expr | None
+) -> None:
+    counted = None if tree is None else counted_rows(tree, reader.lex.name)
     if counted is not None:
         counted.set("expressions", [exp.Count(this=exp.Star(), big_int=True) for _ in targets])
         keeps = isinstance(tree, exp.Query)
@@ -129,10 +135,12 @@ def _of_insert(tree: exp.Insert) -> exp.Select:
 
 def _of_merge(tree: exp.Merge) -> exp.Select:
     """The rows of both sides, by the condition and those of the branches."""
-    join = exp.Join(this=tree.args["using"].copy(), on=tree.args["on"].copy(), side="FULL")
-    found = exp.Select(from_=exp.From(this=tree.this.copy()), joins=[join])
-    whens = tree.args.get("whens")
-    conditions = [when.args["condition"].copy() for when in (whens.expressions if whens else ()) if when.args.get("condition")]
+    using, condition, whens = tree.args.get("using"), tree.args.get("on"), tree.args.get("whens")
+    on = condition.copy() if isinstance(condition, exp.Expr) else None
+    joins = [exp.Join(this=using.copy(), on=on, side="FULL")] if isinstance(using, exp.Expr) else []
+    found = exp.Select(from_=exp.From(this=tree.this.copy()), joins=joins)
+    tests = [when.args.get("condition") for when in (whens.expressions if whens is not None else ())]
+    conditions = [test.copy() for test in tests if isinstance(test, exp.Expr)]
     if conditions:
         found.set("where", exp.Where(this=exp.or_(*conditions)))
     return _with(found, tree)

@@ -105,6 +105,7 @@ def _hand_over(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> None:
 _ROW_COUNTS: Final = frozenset({"row_count", "found_rows", "rowcount_big"})
 """Functions that return how many rows the statement before has touched."""
 
+
 def _named_value(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> Deps | None:
     """Return the dependencies of a value that only looks like a call; None for a call."""
     inserted = at.scope.by_alias.get("values") if name == "values" else None

@@ -54,7 +54,7 @@ def decide(walk: Walk, test: exp.Expr) -> None:
 
 
 def _is_local(write: Write) -> bool:
-    """Return whether a variable is read by nobody where the routine was left before it was set: unless it returns it."""
+    """Return whether nobody reads a variable where the routine is left before it is set: all but what it returns."""
     return isinstance(write, VariableAssignment) and write.value.name != RETURN
 
 
