@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 
 from govtool.graph.index import Index
 from govtool.names import split_name
@@ -26,18 +27,34 @@ def unrelated(
         statements: Of each statement of known reach its words, in lower case.
         backward: Whether the question goes upstream.
     """
-    left = list(statements)
+    left = [(statement, _patterns(statement)) for statement in statements]
     for dataset in _reached(index, datasets, backward=backward):
         if not left:
             break
-        words = _words(index.dataset_name(dataset))
-        left = [statement for statement in left if not words <= statement]
+        last = split_name(index.dataset_name(dataset))[-1].lower()
+        words = frozenset(_WORD.findall(last))
+        left = [one for one in left if not (words <= one[0] or any(map(fits, one[1], repeat(last))))]
     return len(left)
 
 
-def _words(name: str) -> frozenset[str]:
-    """The words of the last part of a dataset's name."""
-    return frozenset(_WORD.findall(split_name(name)[-1].lower()))
+def _patterns(statement: frozenset[str]) -> tuple[str, ...]:
+    """The patterns of names among the words of a statement, of relations a part of whose name is not known."""
+    return tuple([word for word in statement if "*" in word])
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Return whether a name has the parts of a pattern between its asterisks, in their order."""
+    first, *parts = pattern.split("*")
+    name = name.strip('"')
+    if not name.startswith(first) or len(name) < len(pattern) - len(parts) or not name.endswith(parts[-1]):
+        return False
+    at, end = len(first), len(name) - len(parts[-1])
+    for part in parts[:-1]:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def _reached(index: Index, datasets: Iterable[int], *, backward: bool) -> Iterator[int]:

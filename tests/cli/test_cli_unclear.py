@@ -399,6 +399,14 @@ NOT_UNDERSTOOD = {
         "bigquery",
         "export data options (uri = concat('gs://', f())) as select c from s;",
     ),
+    "a script that is not there": ("postgres", "\\i missing.sql\n"),
+    "a value in the name of a target": ("postgres", "INSERT INTO d_{{ day }}(x) SELECT c FROM s;"),
+    "a value in the name of what is read": ("postgres", "INSERT INTO d(x) SELECT c FROM ${env}s;"),
+    "the rows that dynamic SQL has touched": (
+        "postgres",
+        "DO $$ DECLARE n int; BEGIN EXECUTE 'UPDATE ' || f(); GET DIAGNOSTICS n = ROW_COUNT; "
+        "INSERT INTO d(x) VALUES (n); END $$;",
+    ),
     "the unused value of a macro": ("postgres", "{% set r = m() %}\nselect 1 as one;"),
 }
 """Statements that may read or write what they do not say, by what they are; each is alone in a store with two tables."""
@@ -446,3 +454,36 @@ def test_the_first_place_of_an_entry_is_that_of_the_functions_that_are_named(ing
     (entry,) = json.loads(govtool("impact", "s.c", "-f", "json").out)["columns"]
     assert (entry["via"], entry["evidence"][0]["expression"]["line"]) in ((["upper()"], 3), (["lower()"], 5))
     assert len(entry["evidence"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "near"),
+    [
+        ("insert into p_{{ day }} select c from s;", "a.p_1.i", 1),
+        ("insert into p_${day} select c from s;", "a.p_1.i", 1),
+        ("create table {schema}.p_{day}_x as select c from s;", "a.p_1.i", 0),
+        ("create view w as select k from p_{{ day }};", "a.p_1.i", 1),
+        ("create view w as select k from {{ env }}_q;", "a.p_1.i", 0),
+        ("insert into p_{{ day }} select c from s;", "s.c", 1),
+        ("insert into {{ day }} select c from s;", "a.r.i", 1),
+    ],
+)
+def test_a_value_in_a_name_may_be_each_relation_that_fits(ingested, text, question, near):
+    govtool = ingested("create table a.p_1 (i int); create table a.r (i int);\n" + text)
+    summary = json.loads(govtool("impact", question, "-f", "json").out)["summary"]
+    assert summary["not_understood"] == near
+    assert govtool("impact", question, "--strict").code == (3 if near else 0)
+
+
+def test_a_script_that_another_includes_is_missing_until_it_is_read(govtool, project):
+    (project / "main.sql").write_text(TABLES + "\\ir parts/views.sql\n")
+    govtool("init")
+    govtool("ingest", "sql", ".", "--dialect", "postgres")
+    assert govtool("impact", "s.c", "--strict").code == 3
+    (project / "parts").mkdir()
+    (project / "parts" / "views.sql").write_text("create view v as select k from s;")
+    govtool("ingest", "sql", ".", "--dialect", "postgres")
+    assert govtool("impact", "s.c", "--strict").code == 0
+    (project / "parts" / "views.sql").unlink()
+    govtool("ingest", "sql", ".", "--dialect", "postgres")
+    assert govtool("impact", "s.c", "--strict").code == 3

@@ -25,6 +25,7 @@ from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.resolve import template_holes
 from govtool.capture.sql.resolve.batch import Batch
 from govtool.capture.sql.resolve.deferred import Deferred, described_tables, known_tables
+from govtool.capture.sql.resolve.inclusions import mark_missing_scripts
 from govtool.capture.sql.resolve.knowledge import Knowledge, Usage
 from govtool.capture.sql.resolve.logged import LoggedScript
 from govtool.capture.sql.resolve.logged_statements import logged_state, redact_notes
@@ -165,6 +166,7 @@ def _extract_group(
                 unsettled.extend(number for number, is_open in enumerate(open_) if is_open)
                 batch.scripts = [s for s, is_open in zip(batch.scripts, open_, strict=True) if not is_open]
             mark_unknown_calls(batch.scripts, batch.routines)
+            mark_missing_scripts(batch.scripts)
             maker = PartMaker(batch, options)
             parts: list[ScriptPart] = []
             for each in batch.scripts:

@@ -39,6 +39,7 @@ from govtool.capture.sql.memos.script_memos import (
 from govtool.capture.sql.options import relation_of
 from govtool.capture.sql.resolve.batch import Batch
 from govtool.capture.sql.resolve.deferred import Answers, Deferred, described_tables, known_tables
+from govtool.capture.sql.resolve.inclusions import mark_missing_scripts
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.routine_calls import defined_routines, mark_unknown_calls, missing_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
@@ -206,6 +207,7 @@ class _Attempt:
                     raise NotReusable from self._failure
                 trees.statements = sum([len(script.statements) for script in self._batch.scripts])
                 mark_unknown_calls(self._batch.scripts, self._batch.routines)
+                mark_missing_scripts(self._batch.scripts)
                 maker = PartMaker(self._batch, self._options)
                 self._check(maker)
                 if self.unusable:

@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.folding.results import PartMaker, ScriptPart, Shortfall
 from govtool.capture.sql.memos.looks import depends_by_looks
+from govtool.capture.sql.resolve.inclusions import includes
 from govtool.capture.sql.resolve.routine_calls import calls_unknown, defined_routines, needed_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState, TableKeys, WalkOutcome
 from govtool.capture.sql.resolve.surroundings import signature
@@ -156,11 +157,15 @@ def has_memo(script: ScriptState, part: ScriptPart) -> bool:
     It cannot where the words of a statement of which nothing was understood bound what it reaches: memos keep no texts,
     and the words of a table that is renamed are more. Nor where it calls what nobody defines, as somebody may. Nor
     where statements depend on each other in more ways than by the tables that they define: script variables,
-    branches, search paths; nor where other scripts need trees of it.
+    branches, search paths; nor where other scripts need trees of it. Nor where it includes another, which may come and
+    go.
     """
     if any(shortfall.words for shortfall in part.shortfalls):
         return False
-    return all(_has_memo(statement) and not calls_unknown(statement) for statement in script.statements)
+    return all(
+        _has_memo(statement) and not calls_unknown(statement) and not includes(statement)
+        for statement in script.statements
+    )
 
 
 def _has_memo(statement: StatementState) -> bool:

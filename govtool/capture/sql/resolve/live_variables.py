@@ -23,9 +23,9 @@ def assigning(name: str, statement: StatementState) -> list[StatementState] | No
 
     Variables of a session live longer than routines: what a routine reads of them may be from anywhere in the script.
     """
-    found = live(statement).get(name)
+    found = live(statement).get(name)  # those of the system, with @@, are of the routine alone
     script = statement.script
-    if found is None and name[:1] in "@$" and statement.parsed.routine is not None:
+    if found is None and name[:1] in "@$" and name[:2] != "@@" and statement.parsed.routine is not None:
         others = [s for s in script.assignments if name in _names(s)[0]]
         return others or None
     return None if found is None else [script.statements[number] for number in found]

@@ -52,6 +52,8 @@ _INDIRECT: Final = word_set(
 _RECORDS: Final = frozenset({"new", "old"})
 """The variables of triggers and rules, whose statements may also name sets of rows as their heads call them."""
 _TABLES_OF_TRIGGERS: Final = frozenset({"inserted", "deleted"})
+_PATTERN: Final = re.compile(r"(\S*\*\S*) is named by .* which has no value: ")
+"""How the note begins of a relation a part of whose name has no value: it is one of those that fit the pattern."""
 _PLACE: Final = re.compile(r"'[^']*[/.@][^']*'|\w\*|@\w")
 """A location of a file, a stage or variable, or a name with a wildcard."""
 
@@ -83,6 +85,8 @@ def loses_a_part(statement: StatementState) -> bool:
 def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tuple[str, ...]:
     """The words of a statement in lower case, sorted; none if it may reach what it does not name.
 
+    Of a relation a part of whose name has no value, the word is a pattern with an asterisk in that place.
+
     Literals are no words: they are data of people. A name that another statement changes is a word with its new name.
 
     Args:
@@ -98,7 +102,8 @@ def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tup
         note.message.endswith("is not closed") for note in statement.diagnostics
     ):  # where a literal ends is not known
         return ()
-    if any(note.code == "template" for note in statement.diagnostics) or _PLACE.search(parsed.text):
+    holes = [_PATTERN.match(note.message) for note in statement.diagnostics if note.code == "template"]
+    if None in holes or (holes and renamed) or _PLACE.search(parsed.text):
         return ()
     words = frozenset(_WORD.findall(redact(parsed.text, statement.script.dialect).lower()))
     if not _INDIRECT.isdisjoint(map(str.upper, words)) or len(words) > MAX_WORDS:
@@ -111,7 +116,7 @@ def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tup
         if more <= words:
             break
         words |= more
-    return tuple(sorted(words))
+    return tuple(sorted(words.union(hole[1].lower() for hole in holes if hole is not None)))
 
 
 def _variables(statement: StatementState) -> frozenset[str]:

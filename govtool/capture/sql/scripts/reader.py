@@ -20,7 +20,7 @@ from govtool.capture.sql.scripts.control.branches import Branches
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.source_positions import SourcePositions, printable
-from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.scripts.statement import ConditionQuery, ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.scripts.unread import unread_tree
 from govtool.capture.sql.syntax import nodes
@@ -50,6 +50,10 @@ class StatementReader(SourcePositions):
         self.branches = 0
         """Branches of control flow so far."""
         self.flow = ControlFlow()
+        self.counter: Callable[[StatementReader, list[Token], exp.Expr | None, str], None] | None = None
+        """Takes each statement that is added, where the script reads how many rows a statement changed."""
+        self.conditions: list[ConditionQuery] = []
+        """Conditions of IFs with queries in them."""
         self._runs: dict[tuple[object, ...], int] = {}
         """INSERTs of constants since the last other statement, by what they mean."""
 
@@ -181,6 +185,8 @@ class StatementReader(SourcePositions):
                 ),
             )
         )
+        if self.counter is not None:
+            self.counter(self, tokens, tree, status)
 
     def refused(self, message: str, *, code: str = "parse-error") -> ParsedStatement:
         """A statement that stands for a text which is not read."""

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import session
 from govtool.capture.sql.scripts.clients.client import clean
-from govtool.capture.sql.scripts.control import bindings, blocks, strings
+from govtool.capture.sql.scripts.control import bindings, blocks, idle_conditions, row_counts, strings
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.control.dynamic import CALLS_ROUTINE
 from govtool.capture.sql.scripts.packed_trees import packed
@@ -42,6 +42,10 @@ MAX_TEXT = 64 * 1024 * 1024
 
 WINDOW = 1_000_000
 """Characters of a long script that are tokenised at once: tokens take thirty times the memory of their text."""
+
+INCLUDES: Final = "includes "
+READ_IF_INGESTED: Final = ", which is read only if it is ingested too"
+"""Around the path in the note of a script that includes another; ``resolve.inclusions`` looks whether it is there."""
 
 _LINE_END = re.compile(r";[ \t\r]*\n")
 
@@ -80,7 +84,11 @@ def parse_script(
     cleaned = clean(text, dialect)
     for offset, name in cleaned.databases:
         reader.connections.append((offset, name))
+    if row_counts.mentioned(cleaned.text):
+        reader.counter = row_counts.note
     reader.read(cleaned.text, cleaned.batches)
+    if reader.conditions:
+        idle_conditions.listed(reader)
     for offset, path in cleaned.included:
         reader.included(cleaned.text, offset, path)
     for offset in cleaned.executed:
@@ -309,7 +317,7 @@ class ScriptReader(StatementReader):
             note = Diagnostic("opaque", "warning", message, self.file or None, line, column)
             self.statements.append(ParsedStatement(None, "", line, column, "opaque", "include", None, None, (note,)))
             return
-        message = f"includes {printable(path)}, which is read only if it is ingested too"
+        message = f"{INCLUDES}{printable(path)}{READ_IF_INGESTED}"
         note = Diagnostic("dropped", "info", message, self.file or None, line, column)
         self.statements.append(ParsedStatement(None, "", line, column, "ignored", "include", None, None, (note,)))
 

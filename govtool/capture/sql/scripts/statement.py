@@ -49,3 +49,12 @@ class ParsedStatement(NamedTuple):
     """Where ``text`` begins in the text of which ``tree`` has positions; -1 if that is not known."""
     tests: tuple[exp.Expr, ...] = ()
     """The conditions with queries or variables in them that decide whether it runs: of IF, ELSEIF, WHILE."""
+
+
+class ConditionQuery(NamedTuple):
+    """A condition with a query, and the statement that it is if nothing else counts it."""
+
+    test: exp.Expr
+    at: int
+    """Its place among the statements."""
+    statement: ParsedStatement

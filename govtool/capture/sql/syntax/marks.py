@@ -56,3 +56,9 @@ VAR: typing.Final = TokenType.VAR
 VIEW: typing.Final = TokenType.VIEW
 WHEN: typing.Final = TokenType.WHEN
 WITH: typing.Final = TokenType.WITH
+
+ROW_COUNT: typing.Final = "@@rowcount"
+"""No token: the name of the variable that holds how many rows the statement before has touched, in every dialect."""
+
+EXITED: typing.Final = "exited "
+"""Begins the names of variables that say whether a routine or loop was left: no script can name them."""

@@ -166,13 +166,13 @@ def _parametrised(text: str, variables: Mapping[str, object] | None, file: str, 
     """A text without tags, whose parameters may stand for relations: which ones is not known without a value."""
     holes: list[Hole] = []
     for match in parameters(text):
-        name = match["dollar"] or match["brace"]
-        if name is None or name in (variables or {}) or not (_names_target(match) or _names_relation(match)):
+        name = match["dollar"] or match["brace"] or match["inner"]
+        place = None if name is None or name in (variables or {}) else _place_of(match)
+        if name is None or place is None:
             continue
-        why = UNNAMED_TARGET if _names_target(match) else UNNAMED_RELATION
         line = text.count("\n", 0, match.start()) + 1
-        note = Diagnostic("template", "warning", f"{name} has no value: {why}", file or None, line)
-        holes.append(Hole(note, plain_name(name), (line,)))
+        note = Diagnostic("template", "warning", _missing(f"{place}{name}", {}), file or None, line)
+        holes.append(Hole(note, _filled(place, plain_name(name)), (line,)))
     diagnostics = tuple([hole.note for hole in holes])
     return Rendered((Variant(fill(text, variables, dialect)),), diagnostics, holes=tuple(holes))
 
@@ -191,6 +191,9 @@ def _holes(
             message = as_written(message, lines[line - 1])
         note = Diagnostic("template", "warning", message, file or None, line)
         text = "" if name[:1] in (_TYPE_MARK, "!") else name.lstrip(f"=?{_TARGET_MARK}")
+        if text[:1] == _PART_MARK:
+            place, _, text = text.partition(_PART_END)
+            text = _filled(f"{place}{_PART_END}", text)
         yield Hole(note, text, tuple(places), is_value=name[:1] == _VALUE_MARK)
 
 
@@ -263,6 +266,10 @@ UNNAMED_TARGET: Final = "which relation is written is not known"
 _TARGET_MARK: Final = ">"
 """Behind the ``=`` of such a name."""
 
+_PART_MARK: Final = "~"
+"""Behind both, where the value is a part of the name: then comes the name with an asterisk for it, and the end mark."""
+_PART_END: Final = "|"
+
 _RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
 _TARGET_PLACE = re.compile(
     r"""\b(?:INSERT\s+(?:OVERWRITE\s+|IGNORE\s+|OR\s+REPLACE\s+)?(?:INTO\s+)?(?:TABLE\s+)?|MERGE\s+(?:INTO\s+)?|UPDATE\s+
@@ -309,6 +316,10 @@ def _missing(name: str, reasons: Mapping[str, str]) -> str:
         return _missing(name[1:], reasons) + _ONLY_A_TYPE
     if name[:1] == "!":
         return name[1:]
+    if name[:1] == "=" and _PART_END in name:
+        pattern, _, value = name[1:].partition(_PART_END)
+        why = UNNAMED_TARGET if pattern[:1] == _TARGET_MARK else UNNAMED_RELATION
+        return f"{pattern.lstrip(f'{_TARGET_MARK}{_PART_MARK}')} is named by {value}, which has no value: {why}"
     if name[:2] == f"={_TARGET_MARK}":
         return f"{name[2:]} has no value: {UNNAMED_TARGET}"
     if name[:1] == "=":
@@ -349,6 +360,42 @@ def _names_target(match: re.Match[str]) -> bool:
     )
 
 
+def _place_of(match: re.Match[str]) -> str | None:
+    """Return the marks of a value that nobody gave and that names a relation, or a part of one; None for others."""
+    if _names_target(match):
+        return f"={_TARGET_MARK}"
+    if _names_relation(match):
+        return "="
+    before, behind = _before(match, 200), _MARK.sub("", match.string[match.end() : match.end() + 80])
+    left, right = _PART_BEFORE.search(before), _PART_BEHIND.match(behind)
+    prefix, suffix = left.group() if left else "", right.group() if right else ""
+    before, behind = before[: len(before) - len(prefix)], behind[len(suffix) :]
+    pattern = _HOLES.sub("*", f"{prefix}*{suffix}")
+    follows = behind.lstrip('"`]')[:1]
+    if pattern.strip("*") == "" or follows == ".":
+        return None
+    if _TARGET_PLACE.search(before) is not None:
+        return f"={_TARGET_MARK}{_PART_MARK}{pattern}{_PART_END}"
+    is_read = follows != "(" and _PART_PLACE.search(before) is not None
+    return f"={_PART_MARK}{pattern}{_PART_END}" if is_read else None
+
+
+def _filled(place: str, name: str) -> str:
+    """Return the name of a relation that a value without a value is in; the empty text where it holds several."""
+    pattern = place.rpartition(_PART_MARK)[2].removesuffix(_PART_END)
+    if _PART_MARK not in place:
+        return name
+    return pattern.replace("*", name) if pattern.count("*") == 1 else ""
+
+
+_HOLE = r"(?:\ue002[^\ue002\ue003]*\ue003|\$?\{[^{}]*\})"
+_HOLES = re.compile(_HOLE)
+"""Other values in the same name."""
+_PART_BEFORE = re.compile(rf"(?:[\w$-]|{_HOLE})+\Z")
+_PART_BEHIND = re.compile(rf"(?:[\w$-]|{_HOLE})+")
+_PART_PLACE = re.compile(r"\b(?:FROM|JOIN|USING)\s+(?:[^\s(),]*\.)?[\"`\[]?\Z", re.IGNORECASE)
+
+
 def _is_qualifier(match: re.Match[str]) -> bool:
     """Return whether a value that nobody gave is a part before the last of the name of a relation."""
     behind = _MARK.sub("", match.string[match.end() : match.end() + 40])
@@ -384,9 +431,10 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
     if "\ue002" in output:
         for match in _UNKNOWN.finditer(output):
             name = match.group(1)
-            if name[:1] == "=" and _names_target(match):
-                name = f"={_TARGET_MARK}{name[1:]}"
-            elif name[:1] == "=" and not _names_relation(match):
+            place = _place_of(match) if name[:1] == "=" else None
+            if place is not None:
+                name = f"{place}{name[1:]}"
+            elif name[:1] == "=":
                 column = _column_of(match, name[1:])
                 if not column and not _is_qualifier(match):
                     continue

@@ -11,7 +11,16 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import routines, table_functions
-from govtool.capture.sql.scripts.control import bindings, dynamic, folding, strings, variable_statements, variables
+from govtool.capture.sql.scripts.control import (
+    bindings,
+    dynamic,
+    early_exits,
+    folding,
+    row_counts,
+    strings,
+    variable_statements,
+    variables,
+)
 from govtool.capture.sql.scripts.control.control_words import (
     MODIFYING,
     STRIPPERS,
@@ -58,6 +67,8 @@ def flatten(reader: StatementReader, tokens: list[Token]) -> None:
     while tokens:
         head = word(tokens[0])
         reader.flow.branches.follows(head)
+        if head in early_exits.EXITS:
+            early_exits.exited(reader, tokens)
         rest = _strip(reader, tokens)
         if rest is tokens:
             _statement(reader, tokens)
@@ -114,6 +125,8 @@ def _statement(reader: StatementReader, tokens: list[Token]) -> None:
             return
         if head in _CHANGING:
             reader.flow.strings.clear()
+            if head == "GET" and row_counts.diagnosed(reader, tokens):
+                return
         elif head in _EVALUATES:
             read_queries(reader, tokens)
         reader.add(tokens, None, "ignored")

@@ -77,7 +77,7 @@ class Branches:
             outer_tests: The conditions that it stands under.
         """
         self.outer = outer
-        self.outer_tests = outer_tests
+        self.outer_tests = self._given_tests = outer_tests
         self.open: list[_Open] = []
         self._path: Path | None = None
 
@@ -109,6 +109,31 @@ class Branches:
             return False
         self.open[-1].tests = (*self.open[-1].tests, test)
         return True
+
+    def exited(self, test: exp.Expr, loop: int | None) -> bool:
+        """Note a condition under which the rest of the text, or all of a loop, is left; False if there are too many."""
+        if test in self.tests:
+            return True
+        if len(self.tests) >= MAX_TESTS:
+            return False
+        if loop is None:
+            self.outer_tests = (*self.outer_tests, test)
+        for item in self.open:
+            if item.branch == loop:
+                item.tests = (*item.tests, test)
+        return True
+
+    def forget_exits(self) -> None:
+        """A routine that stands among others is over."""
+        self.outer_tests = self._given_tests
+
+    def innermost_loop(self) -> int | None:
+        """Return the number of the innermost loop that is open."""
+        return next((item.branch for item in reversed(self.open) if item.kind == "loop"), None)
+
+    def outermost_loop(self) -> int | None:
+        """Return the number of the outermost loop that is open."""
+        return next((item.branch for item in self.open if item.kind == "loop"), None)
 
     def begin(self, kind: str, branch: int, depth: int, *, always: bool = False, waits: bool = False) -> None:
         """A branch begins; ``always``: its one arm is taken in any case (``LOOP``)."""

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import routines, table_functions, triggers
-from govtool.capture.sql.scripts.control import bindings, strings, variable_statements, variables
+from govtool.capture.sql.scripts.control import bindings, idle_conditions, strings, variable_statements, variables
 from govtool.capture.sql.scripts.control.branches import MAX_TESTS
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.reader import StatementReader
@@ -90,6 +90,8 @@ def _end(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
 def _leave(reader: StatementReader, tokens: list[Token]) -> None:
     """Leave a block: its variables are gone; a routine may end with it."""
     flow = reader.flow
+    if (flow.depth == 0 and flow.package) or (flow.nested and flow.nested[-1][0] == flow.depth):
+        flow.branches.forget_exits()
     if flow.depth == 0 and flow.names:
         variables.end(reader, tokens[:1])
     if flow.nested and flow.nested[-1][0] == flow.depth:
@@ -171,6 +173,7 @@ def _test(reader: StatementReader, tokens: list[Token]) -> None:
 
 def _decided(reader: StatementReader, tokens: list[Token], test: exp.Expr) -> None:
     """Note that a condition decides whether the branch that has just begun is taken."""
+    idle_conditions.noted(reader, tokens, test)
     if not reader.flow.branches.evaluated(test):
         message = f"more than {MAX_TESTS} conditions decide about one statement"
         reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head="if")

@@ -7,6 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.syntax.marks import ROW_COUNT
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import (
     AGGREGATION,
@@ -101,6 +102,10 @@ def _hand_over(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> None:
         walk.hand_over(name, targets, [*deps, *walk.rows], node)
 
 
+_ROW_COUNTS: Final = frozenset({"row_count", "found_rows", "rowcount_big"})
+"""Functions that return how many rows the statement before has touched."""
+
+
 def _named_value(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> Deps | None:
     """Return the dependencies of a value that only looks like a call; None for a call."""
     inserted = at.scope.by_alias.get("values") if name == "values" else None
@@ -109,6 +114,8 @@ def _named_value(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> Deps 
         return tuple([dep for item in items for dep in inserted.get(item, walk.interner) or ()])
     if name == "getvariable" and walk.variables and node.expressions:  # DuckDB
         return _got(walk, node.expressions[0])
+    if name in _ROW_COUNTS and walk.variables:
+        return variable_deps(walk, ROW_COUNT, node) or ()
     return variable_deps(walk, name, node) if name in walk.parameters else None  # an element of a collection
 
 

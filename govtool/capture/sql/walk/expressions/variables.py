@@ -6,9 +6,12 @@ them is referenced. Where several assignments may be in force, all of them count
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.syntax.marks import EXITED, ROW_COUNT
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import STAR, Deps, bounded
 from govtool.capture.sql.walk.expressions.functions import function_name
@@ -16,10 +19,17 @@ from govtool.capture.sql.walk.expressions.rows import passing
 from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.state import VariableValue
 
+_ROW_COUNTS: Final = frozenset({"rowcount", "row_count"})
+"""System variables that hold how many rows a statement changed."""
+
 
 def variable_name(walk: Walk, node: exp.Expr) -> str:
     """Return the name under which a written variable is known; empty if it is none."""
     if isinstance(node, nodes.Parameter):
+        if isinstance(node.this, nodes.Parameter):
+            name = node.this.name.lower()
+            if name in _ROW_COUNTS or name.startswith(EXITED):
+                return ROW_COUNT if name in _ROW_COUNTS else f"@@{name}"
         if not isinstance(node.this, nodes.Var):
             return ""
         return ("$" if walk.dialect == "snowflake" else "@") + node.this.name.lower()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.syntax.marks import EXITED
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import (
     CONDITIONAL,
@@ -18,6 +20,7 @@ from govtool.capture.sql.walk.relation import Source
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.state import EVERYWHERE, TriggerCondition
 from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writing.assignments import RETURN, VariableAssignment
 
 
 def restrict(walk: Walk, condition: TriggerCondition) -> None:
@@ -43,9 +46,16 @@ def decide(walk: Walk, test: exp.Expr) -> None:
     decided: dict[int, exp.Expr | None] = {dep: None for dep in rows if dep & KIND_MASK != OPAQUE}
     _depend(walk, decided)
     steering = as_conditions(decided, walk.interner)
+    leaves = isinstance(test, nodes.Parameter) and test.this.name == EXITED
     for write in walk.writes:
-        if write.mode == "assign":  # what a variable is may say whether it was set
+        if write.mode == "assign" and not (leaves and _is_local(write)):
+            # what a variable is may say whether it was set
             write.output.deps = [bounded((*deps, *steering)) for deps in write.output.deps]
+
+
+def _is_local(write: Write) -> bool:
+    """Return whether nobody reads a variable where the routine is left before it is set: all but what it returns."""
+    return isinstance(write, VariableAssignment) and write.value.name != RETURN
 
 
 def _deciding_rows(walk: Walk, condition: exp.Expr, scope: Scope) -> dict[int, exp.Expr | None]:
