@@ -35,6 +35,7 @@ from govtool.capture.sql.syntax import marks
 from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, name_end, word, word_set
 
 _CONTROL = frozenset({"IF", "ELSE", "WHILE", "BEGIN", "END"})
+_LOOPS = frozenset({"LOOP", "WHILE", "REPEAT", "FOR"})
 _CHANGING = frozenset({"GET", "GET_DIAGNOSTICS", "UNSET"})
 """First words of statements that change variables to what is not followed."""
 _EVALUATES = frozenset({"ASSERT", "RAISE"})
@@ -86,21 +87,25 @@ def _strip(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if strip is not None:
         return strip(reader, tokens)
     if len(tokens) > 1 and tokens[0].text == "<" and tokens[1].text == "<":
-        return _after_label(tokens)
-    if (
-        len(tokens) > 2
-        and tokens[1].token_type == marks.COLON
-        and word(tokens[2]) in ("BEGIN", "LOOP", "WHILE", "REPEAT", "FOR")
-    ):
+        return _after_label(reader, tokens)
+    if len(tokens) > 2 and tokens[1].token_type == marks.COLON and word(tokens[2]) in {"BEGIN", *_LOOPS}:
+        _note_label(reader, tokens[0], tokens[2])
         return tokens[2:]
     return tokens
 
 
-def _after_label(tokens: list[Token]) -> list[Token]:
+def _after_label(reader: StatementReader, tokens: list[Token]) -> list[Token]:
     for index in range(2, min(len(tokens) - 1, 8)):
         if tokens[index].text == ">" and tokens[index + 1].text == ">":
+            if index + 2 < len(tokens):
+                _note_label(reader, tokens[2], tokens[index + 2])
             return tokens[index + 2 :]
     return tokens
+
+
+def _note_label(reader: StatementReader, label: Token, behind: Token) -> None:
+    if word(behind) in _LOOPS:
+        reader.flow.branches.loops.add(label.text.lower())
 
 
 def _statement(reader: StatementReader, tokens: list[Token]) -> None:

@@ -79,6 +79,8 @@ class Branches:
         self.outer = outer
         self.outer_tests = self._given_tests = outer_tests
         self.open: list[_Open] = []
+        self.loops: set[str] = set()
+        """The labels, in lower case, of loops that have begun so far."""
         self._path: Path | None = None
 
     @property

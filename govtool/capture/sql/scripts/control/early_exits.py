@@ -7,7 +7,6 @@ meant there; it is a condition of the statements that the exit would skip.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from sqlglot import exp
@@ -52,8 +51,7 @@ def _loop(reader: StatementReader, label: str) -> int | None:
     branches = reader.flow.branches
     if not label:
         return branches.innermost_loop()
-    is_loop = re.search(rf"\b{re.escape(label)}\s*(?::|>>)\s*(?:loop|while|repeat|for)\b", reader.text, re.IGNORECASE)
-    return branches.outermost_loop() if is_loop is not None else None
+    return branches.outermost_loop() if label.lower() in branches.loops else None
 
 
 def _decides(reader: StatementReader, tokens: list[Token], found: list[exp.Expr], loop: int | None) -> None:
