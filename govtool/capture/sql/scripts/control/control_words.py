@@ -351,12 +351,16 @@ def _open(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
 
 
 def _perform(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
-    if has_query(tokens):
+    """PERFORM: a query whose rows nobody sees, or a call."""
+    selected = [like(tokens[0], marks.SELECT, "SELECT"), *tokens[1:]]
+    query = reader.attempt(selected)
+    if isinstance(query, exp.Select) and query.find(exp.From) is not None:
+        reader.statement(selected)
+    elif has_query(tokens):
         read_query(reader, tokens[1:])
-        return None
-    query = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens[1:]])
-    call = exp.Command(this="CALL", routine="", query=query) if isinstance(query, exp.Select) else None
-    reader.add(tokens, call, "ignored")
+    else:
+        call = exp.Command(this="CALL", routine="", query=query) if isinstance(query, exp.Select) else None
+        reader.add(tokens, call, "ignored")
     return None
 
 
