@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from depth import examples
 
-from bench.oracles import trees
+from bench.oracles import routines, trees
 from bench.oracles.compare import ASPECTS, View, compare_views
 from bench.oracles.corpora import EXPLAINED, ONE_WIDTH, generated_views, tpc_views, written_views
 from bench.oracles.objects import cases, run
@@ -84,3 +84,17 @@ def test_text_of_parse_trees_is_read():
     assert node["names"] == ["x", "y)"]
     assert node["sub"] == {"t": "true"}
     assert node["const"] == "4"
+
+
+def test_what_routines_decide(postgres):
+    """Functions that count rows, leave early and decide by queries, on changed data and without columns."""
+    found = {
+        case.title: {each for each in routines.missed(postgres, case, 1, 2) if each.relation not in case.without}
+        for case in routines.cases()
+    }
+    assert {title: missed for title, missed in found.items() if missed} == {}
+
+
+def test_what_routines_decide_is_noticed(postgres):
+    (case,) = (case for case in routines.cases() if case.without == {"log"})
+    assert {each.relation for each in routines.missed(postgres, case, 1)} == {"log"}

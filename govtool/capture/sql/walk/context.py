@@ -185,10 +185,10 @@ class Walk:
                 rows[dep & ROW_OF | dep & STAR | kind] = None
 
     def hand_over(self, routine: str, targets: Iterable[str], deps: Sequence[int], node: exp.Expr) -> None:
-        """Record that values are handed to a routine that writes some datasets; without columns, none are."""
+        """Record that a routine that writes some datasets is called, and what values it is handed, if any."""
+        for target in targets:
+            self.handed.setdefault(target, set()).update(deps)
         if deps:
-            for target in targets:
-                self.handed.setdefault(target, set()).update(deps)
             message = f"what {routine}(…) does with its arguments is not followed: they may be in all that it writes"
             self.diagnose("opaque", message, node, severity="info")
 

@@ -38,8 +38,13 @@ def call(walk: Walk, tree: exp.Expr) -> None:
 
 
 def handed_writes(walk: Walk) -> Iterable[Write]:
-    """Yield the writes by which values that a statement hands to routines may reach what these write."""
+    """Yield the writes by which values that a statement hands to routines may reach what these write.
+
+    What decides about the rows of a query decides how often it calls them.
+    """
+    decided = [dep for write in walk.writes for dep in write.rows]
     for target, deps in walk.handed.items():
         write = Write(target, "insert", "append", defines=False)
-        write.rows = dict.fromkeys([dep & ROW_OF | OPAQUE for dep in deps])
-        yield write
+        write.rows = dict.fromkeys([dep & ROW_OF | OPAQUE for dep in (*deps, *decided)])
+        if write.rows:
+            yield write
