@@ -67,7 +67,7 @@ def test_what_a_second_walk_finds_as_the_first_did_is_kept_once():
     }
     scripts = [Script(file, text) for file, text in texts.items()]
     memo = extract_with_memos(scripts, Options(dialect="postgres"), "how").memos.scripts["a.sql"]
-    ((*_, walks),) = json.loads(memo.to_text())[8]
+    ((*_, walks),) = json.loads(memo.to_text())[7]
     first, second = walks_of(walks)
     assert (walks[1][1], walks[1][3], first[3]) == (None, None, second[3])
     assert first[0] != second[0]  # the second knows by usage whose column it is

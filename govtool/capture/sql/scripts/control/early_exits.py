@@ -40,7 +40,7 @@ def exited(reader: StatementReader, tokens: list[Token]) -> None:
     if not found and not any([item.tests for item in branches.open]):  # noqa: C419
         return
     label = tokens[1].text if len(tokens) > 1 and when != 1 else ""
-    loop = _loop(reader, label) if head in _FROM_LOOPS else None
+    loop: int | None = _loop(reader, label) if head in _FROM_LOOPS else None
     inner = branches.innermost_loop()
     for branch in dict.fromkeys((loop, inner) if loop is None and inner is not None else (loop,)):
         _decides(reader, tokens, found, branch)
