@@ -84,7 +84,7 @@ def parse_script(
     cleaned = clean(text, dialect)
     for offset, name in cleaned.databases:
         reader.connections.append((offset, name))
-    if row_counts.mentioned(cleaned.text):
+    if row_counts.mentioned(cleaned.text, dialect):
         reader.counter = row_counts.note
     reader.read(cleaned.text, cleaned.batches)
     if reader.conditions:

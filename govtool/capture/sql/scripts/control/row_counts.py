@@ -28,6 +28,15 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "oracle": ("sql", "rowcount", "found", "notfound"),  # SQL%ROWCOUNT is read as ``sql`` modulo ``rowcount``
 }
 """By dialect the names under which the count is read."""
+_WORDS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(variables.PLPGSQL, ("row_count", "found")),
+    **dict.fromkeys(variables.TSQL, ("rowcount",)),
+    **dict.fromkeys(variables.MYSQL, ("row_count(", "found_rows(", "diagnostics")),
+    "bigquery": ("@@row_count",),
+    "snowflake": ("sqlrowcount", "sqlfound", "sqlnotfound"),
+    "oracle": ("rowcount", "found"),
+}
+"""By dialect what is in the text of a script that reads it: a column may well be called ``row_count``."""
 _ANYWHERE: Final = variables.MARKED | {"bigquery", "snowflake"}
 """Dialects that have it outside of routines and blocks, too."""
 _CALLS: Final = frozenset({"CALL", "EXEC", "EXECUTE"})
@@ -35,10 +44,13 @@ _FETCHES: Final = frozenset({"FETCH", "FOR", "FOREACH"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "PERFORM"}) | _FETCHES
 
 
-def mentioned(text: str) -> bool:
+def mentioned(text: str, dialect: str) -> bool:
     """Return whether a script may read how many rows a statement changed."""
+    words = _WORDS.get(dialect)
+    if words is None:
+        return False
     lowered = text.lower()  # a search without regard to case takes fifty times as long
-    return "rowcount" in lowered or "row_count" in lowered or "found" in lowered
+    return any([each in lowered for each in words])  # noqa: C419
 
 
 def note(reader: StatementReader, tokens: list[Token], tree: exp.Expr | None, status: str) -> None:
