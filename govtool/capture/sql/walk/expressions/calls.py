@@ -95,7 +95,8 @@ def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit
 
 def _hand_over(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> None:
     """Note that a function that writes has its arguments: they may be in all that it writes."""
-    targets = walk.lookup.targets_of(name) if name not in walk.inlining else []
+    depends = bool(node.expressions) or bool(at.scope.sources)  # by its arguments, or by how often it is called
+    targets = walk.lookup.targets_of(name) if depends and name not in walk.inlining else []
     if targets:
         items = [item for item in node.expressions if isinstance(item, nodes.Expr)]
         deps = [dep for item in items for dep in collect(walk, item, at.scope, at.env, TRANSFORMATION, 0)]
