@@ -119,7 +119,7 @@ def _examine(cluster: Cluster, case: Case, report: Report) -> None:
     report.broken += [(case.title, error) for error in untouched.failing.values()]
     for (table, column, change), found in zip(changes, outcomes, strict=True):
         report.questions += 1
-        known = _reached(index, table, column, change)
+        known = reached(index, ColumnRef(table, column), Change(change, CHANGES[change]))
         for relation, why in found.dependants(table, constraints):
             report.dependants += 1
             if relation not in known and not (relation == "" and known):
@@ -186,13 +186,13 @@ def _target(use: str) -> str:
     return table.name if table is not None else ""
 
 
-def _reached(index: Index, table: str, column: str, change: str) -> set[str]:
+def reached(index: Index, column: ColumnRef, change: Change) -> set[str]:
     """The relations that have a verdict."""
-    node = index.find(ColumnRef(table, column))
+    node = index.find(column)
     if node is None:
         return set()
     subject = Subject(index.node_dataset[node], node, index.name(node))
-    result = impact(index, subject, change=Change(change, CHANGES[change]))
+    result = impact(index, subject, change=change)
     return {one.column.rpartition(".")[0] for one in expand(index, result) if one.verdict is not None}
 
 

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.oracles.cluster import FIELD, Cluster
+from bench.oracles.objects import reached
 from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.graph.index import Index
 from govtool.model import ColumnRef
 from govtool.query.changes.change import Change
-from govtool.query.changes.impact import expand, impact
-from govtool.query.selection.select import Subject
 
 CASES = Path(__file__).parents[2] / "fixtures" / "oracles" / "routines.sql"
 TABLES = {"s": ("a", "c", "d"), "t": ("a", "b"), "u": ("x", "y"), "log": ("m",)}
@@ -91,10 +90,7 @@ def missed(cluster: Cluster, case: Case, seed: int, rounds: int = 4) -> list[Mis
     columns = [(table, column) for table in CHANGED for column in TABLES[table]]
     wanted: list[tuple[str, str, World, str]] = []
     for _ in range(rounds):
-        world = {
-            table: [[chance.randint(0, 6) for _ in of] for _ in range(chance.randint(2, 5))]
-            for table, of in TABLES.items()
-        }
+        world = {table: _rows(len(columns_of), chance) for table, columns_of in TABLES.items()}
         wanted.append(("", "", world, ""))
         for table, column in columns:
             wanted.append((f"{table}.{column}", "drop", world, f"ALTER TABLE {table} DROP COLUMN {column};"))
@@ -150,24 +146,15 @@ def _compared(index: Index, wanted: list[tuple[str, str, World, str]], found: li
         if plain[0] != "done":
             continue
         if (column, change) not in known:
-            known[column, change] = _reached(index, column, change)
-        reached = known[column, change]
+            known[column, change] = reached(index, ColumnRef(*column.split(".")), Change(change, None))
+        relations = known[column, change]
         if outcome[0] != "done":
-            if change == "drop" and not reached:
+            if change == "drop" and not relations:
                 yield Missed(change, column, "")
             continue
         for number, table in enumerate(WRITTEN, 1):
-            if change == "logic" and outcome[number] != plain[number] and table not in reached:
+            if change == "logic" and outcome[number] != plain[number] and table not in relations:
                 yield Missed(change, column, table)
-
-
-def _reached(index: Index, column: str, change: str) -> set[str]:
-    """The relations that have a verdict."""
-    node = index.find(ColumnRef(*column.split(".")))
-    if node is None:
-        return set()
-    result = impact(index, Subject(index.node_dataset[node], node, index.name(node)), change=Change(change, None))
-    return {one.column.rpartition(".")[0] for one in expand(index, result) if one.verdict is not None}
 
 
 def main() -> None:

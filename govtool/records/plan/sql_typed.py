@@ -60,6 +60,10 @@ _READ_OF: dict[str, frozenset[str]] = {
     "Round": frozenset({"decimals"}),
 }
 """Arguments of sqlglot's classes that are read, beside the usual ones; others are refused."""
+_FLOAT_HOLDS = 1 << 24
+"""Whole numbers up to here are floats without a loss."""
+_SHORT = 10
+"""A text with fewer digits is an int, whatever it is compared with."""
 
 
 class TypedTerms(ABC):
@@ -232,11 +236,6 @@ def _means_the_same(value: Expression, kind: Type) -> bool:
             return len(value.value) < _SHORT and value.value.isdecimal() and value.value.isascii()
         return kind in (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
     return _is_of_kind(value, kind)
-
-
-_FLOAT_HOLDS = 1 << 24
-_SHORT = 10
-"""A text with fewer digits is an int, whatever it is compared with."""
 
 
 def _aliases_beside(at: exp.Expr) -> set[str]:

@@ -422,3 +422,10 @@ def test_an_alias_of_a_correlated_expression_gives_way_to_the_enclosing_query() 
     assert ("o.a", "v.q", "identity") in edges(outer)
     own = run(f"{schema} lateral (select r as a, a as q from p) as l", dialect="duckdb")
     assert ("p.r", "v.q", "identity") in edges(own)
+
+
+@pytest.mark.parametrize(("command", "dialect"), [("\\i :file", "postgres"), ("@&file", "oracle")])
+def test_the_note_of_an_included_script_that_a_variable_names_stays(command: str, dialect: str) -> None:
+    (note,) = extract([Script("f.sql", f"{command}\n")], Options(dialect=dialect)).diagnostics
+    name = command.lstrip("\\i@ ")
+    assert (note.code, note.message) == ("opaque", f"includes a script that only a variable names: {name}")

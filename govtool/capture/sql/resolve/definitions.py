@@ -358,13 +358,17 @@ class Definitions(Relations):
 
     def primary_key(self, name: str) -> list[str]:
         """Return the columns of a table's primary key, as far as a definition or an ALTER shows it."""
-        keys = [table_keys(statement).primary for statement in self._definers.get(name, ())]
-        return list(next((key for key in keys if key), added_key(self._alters.get(name, ()))))
+        for statement in self._definers.get(name, ()):
+            if table_keys(statement).primary:
+                return list(table_keys(statement).primary)
+        return list(added_key(self._alters.get(name, ())))
 
     def partition_key(self, name: str) -> list[str]:
         """Return the columns by which rows of a table go into its partitions, as far as a definition shows it."""
-        keys = [table_keys(statement).partition for statement in self._definers.get(name, ())]
-        return list(next((key for key in keys if key), ()))
+        for statement in self._definers.get(name, ()):
+            if table_keys(statement).partition:
+                return list(table_keys(statement).partition)
+        return []
 
     def conditions(self, routine: str | None) -> list[TriggerCondition]:
         """Return the conditions on rows under which triggers run a routine."""

@@ -5,27 +5,30 @@ What a script that is not there does is not known: the command that includes it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
-from govtool.capture.sql.scripts.script import INCLUDES, READ_IF_INGESTED
+from govtool.capture.sql.scripts.source_positions import printable
 from govtool.model import Diagnostic
 
 
 def mark_missing_scripts(scripts: Iterable[ScriptState]) -> None:
     """Make commands that include what is not among the scripts of a batch statements that are not understood."""
     every = list(scripts)
-    commands = [statement for script in every for statement in script.statements if includes(statement)]
+    commands = [statement for script in every for statement in script.statements if statement.parsed.included]
     if not commands:
         return
-    files = [script.file for script in every]
+    files: dict[str, list[str]] = {}
+    for script in every:
+        file = f"/{script.file.lower().lstrip('/')}"
+        files.setdefault(file.rpartition("/")[2], []).append(file)
     for statement in commands:
-        note = statement.diagnostics[0]
-        path = note.message[len(INCLUDES) : -len(READ_IF_INGESTED)]
+        path = statement.parsed.included
         if _is_among(path, files):
             continue
-        message = f"{INCLUDES}{path}, which is not among the scripts that are read: what it does is not known"
+        note = statement.diagnostics[0]
+        message = f"includes {printable(path)}, which is not among the scripts that are read: what it does is not known"
         statement.diagnostics = [Diagnostic("opaque", "warning", message, note.file, note.line, note.column)]
         statement.parsed = statement.parsed._replace(status="opaque")
 
@@ -35,12 +38,13 @@ def includes(statement: StatementState) -> bool:
     return statement.parsed.head == "include"
 
 
-def _is_among(path: str, files: Collection[str]) -> bool:
-    """Return whether a path, of whatever folder, may be that of one of the files."""
+def _is_among(path: str, files: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a path, of whatever folder, may be that of one of the files, which are by their last part."""
     parts = [part for part in PurePosixPath(path.strip("'\"").replace("\\", "/")).parts if part not in (".", "..", "/")]
     if not parts:
         return False
     wanted = "/" + "/".join(parts).lower()
-    names = {wanted} if "." in parts[-1] else {wanted, f"{wanted}.sql"}
-    known = [f"/{file.lower().lstrip('/')}" for file in files]
-    return any(file.endswith(name) or name.endswith(file) for file in known for name in names)
+    names = [wanted] if "." in parts[-1] else [wanted, f"{wanted}.sql"]
+    return any(
+        file.endswith(name) or name.endswith(file) for name in names for file in files.get(name.rpartition("/")[2], ())
+    )

@@ -98,12 +98,8 @@ def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tup
         return ()
     if reads_anything(statement):
         return ()
-    if any(
-        note.message.endswith("is not closed") for note in statement.diagnostics
-    ):  # where a literal ends is not known
-        return ()
-    holes = [_PATTERN.match(note.message) for note in statement.diagnostics if note.code == "template"]
-    if None in holes or (holes and renamed) or _PLACE.search(parsed.text):
+    patterns = _patterns(statement)
+    if patterns is None or (patterns and renamed) or _PLACE.search(parsed.text):
         return ()
     words = frozenset(_WORD.findall(redact(parsed.text, statement.script.dialect).lower()))
     if not _INDIRECT.isdisjoint(map(str.upper, words)) or len(words) > MAX_WORDS:
@@ -116,7 +112,21 @@ def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tup
         if more <= words:
             break
         words |= more
-    return tuple(sorted(words.union(hole[1].lower() for hole in holes if hole is not None)))
+    return tuple(sorted(words.union(patterns)))
+
+
+def _patterns(statement: StatementState) -> list[str] | None:
+    """The patterns of relations a part of whose name has no value; None where more than these is not known."""
+    if any(note.message.endswith("is not closed") for note in statement.diagnostics):  # where a literal ends
+        return None
+    found = []
+    for note in statement.diagnostics:
+        if note.code == "template":
+            match = _PATTERN.match(note.message)
+            if match is None:
+                return None
+            found.append(match[1].lower())
+    return found
 
 
 def _variables(statement: StatementState) -> frozenset[str]:

@@ -182,6 +182,7 @@ class StatementReader(SourcePositions):
                     None,
                     first.start,
                     branches.tests,
+                    "",
                 ),
             )
         )

@@ -43,10 +43,6 @@ MAX_TEXT = 64 * 1024 * 1024
 WINDOW = 1_000_000
 """Characters of a long script that are tokenised at once: tokens take thirty times the memory of their text."""
 
-INCLUDES: Final = "includes "
-READ_IF_INGESTED: Final = ", which is read only if it is ingested too"
-"""Around the path in the note of a script that includes another; ``resolve.inclusions`` looks whether it is there."""
-
 _LINE_END = re.compile(r";[ \t\r]*\n")
 
 DIRECT = frozenset(
@@ -317,9 +313,11 @@ class ScriptReader(StatementReader):
             note = Diagnostic("opaque", "warning", message, self.file or None, line, column)
             self.statements.append(ParsedStatement(None, "", line, column, "opaque", "include", None, None, (note,)))
             return
-        message = f"{INCLUDES}{printable(path)}{READ_IF_INGESTED}"
+        message = f"includes {printable(path)}, which is read only if it is ingested too"
         note = Diagnostic("dropped", "info", message, self.file or None, line, column)
-        self.statements.append(ParsedStatement(None, "", line, column, "ignored", "include", None, None, (note,)))
+        self.statements.append(
+            ParsedStatement(None, "", line, column, "ignored", "include", diagnostics=(note,), included=path)
+        )
 
     def executed(self, text: str, offset: int) -> None:
         """Note that what a query returns is run as SQL."""

@@ -49,6 +49,8 @@ class ParsedStatement(NamedTuple):
     """Where ``text`` begins in the text of which ``tree`` has positions; -1 if that is not known."""
     tests: tuple[exp.Expr, ...] = ()
     """The conditions with queries or variables in them that decide whether it runs: of IF, ELSEIF, WHILE."""
+    included: str = ""
+    """The path, as written, of the script that it includes."""
 
 
 class ConditionQuery(NamedTuple):

@@ -8,8 +8,14 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import routines, table_functions, triggers
-from govtool.capture.sql.scripts.control import bindings, idle_conditions, strings, variable_statements, variables
-from govtool.capture.sql.scripts.control.branches import MAX_TESTS
+from govtool.capture.sql.scripts.control import (
+    bindings,
+    early_exits,
+    idle_conditions,
+    strings,
+    variable_statements,
+    variables,
+)
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.syntax import marks
@@ -175,8 +181,7 @@ def _decided(reader: StatementReader, tokens: list[Token], test: exp.Expr) -> No
     """Note that a condition decides whether the branch that has just begun is taken."""
     idle_conditions.noted(reader, tokens, test)
     if not reader.flow.branches.evaluated(test):
-        message = f"more than {MAX_TESTS} conditions decide about one statement"
-        reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head="if")
+        early_exits.too_many(reader, tokens, "if")
 
 
 _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}

@@ -63,10 +63,15 @@ def _decides(reader: StatementReader, tokens: list[Token], found: list[exp.Expr]
     target = AssignmentTarget(f"@@{name}")
     reader.add(tokens, variables.tree_of([target], expression=value, quiet=True, keeps=True), "ignored", head="exit")
     if not branches.exited(test, loop):
-        message = f"more than {MAX_TESTS} conditions decide about one statement"
-        reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head="exit")
+        too_many(reader, tokens, "exit")
     if loop is not None:
         _repeat(reader, test, loop)
+
+
+def too_many(reader: StatementReader, tokens: list[Token], head: str) -> None:
+    """Note that more conditions decide about a statement than are followed."""
+    message = f"more than {MAX_TESTS} conditions decide about one statement"
+    reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head=head)
 
 
 def _repeat(reader: StatementReader, test: exp.Expr, loop: int) -> None:

@@ -17,7 +17,7 @@ from govtool.capture.sql.walk.writes import Write
 
 
 def call(walk: Walk, tree: exp.Expr) -> None:
-    """``CALL p(…)``, ``EXEC p …``: the arguments are variables and subqueries. ``PERFORM p(…) FROM t`` is a query."""
+    """``CALL p(…)`` and ``EXEC p …``, whose arguments are variables and subqueries; ``PERFORM p(…)``, a query."""
     routine, query = tree.args.get("routine"), tree.args.get("query")
     if query is not None:
         saved, walk.rows = walk.rows, {}
