@@ -23,6 +23,7 @@ from govtool.cli.main import main
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
 from govtool.records.plan.nodes import Relation
 from govtool.records.plan.tree import rewrite_nodes
+from govtool.records.split_plans import in_part
 from govtool.store import Store
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "impact-1.json").read_text(encoding="utf-8"))
@@ -135,6 +136,20 @@ def test_a_partition_that_another_writer_added_is_noticed(run, tmp_path):
     code, answer, found = counts(run, "users.email", "land = 'de'")
     assert (code, found["stg"]) == (3, (2, 4, "incomplete"))
     assert "1 of its files were not left by a recorded run" in json.dumps(answer)
+
+
+def test_a_write_that_a_later_one_of_its_job_replaced_leaves_no_rows(house, run):
+    first = house.run("SELECT id, email, land FROM users WHERE id < 3", "late", "users", run="e-1/0", part="first")
+    (house.folder / "late" / "first.parquet").unlink()
+    first = replace(first, output_files=in_part(replace(first.output_files, files=()), 1))
+    house.commit(first, house.run("SELECT id, email, land FROM users WHERE id > 1", "late", "users", run="e-1/1"))
+    commit_lineage(
+        house.store,
+        derivation(house.folder, "users", "id email land"),
+        derivation(house.folder, "late", "id email land", "users.email -> email identity"),
+    )
+    code, _, found = counts(run, "users.email", "land = 'de'")
+    assert (code, found["late"]) == (0, (1, 3, "exact"))
 
 
 def test_the_folder_of_a_dataset_is_above_its_partitions(tmp_path):

@@ -140,6 +140,16 @@ def test_one_member_beside_all_others_of_a_crossing_is_one(check):
     assert code == 0
 
 
+def test_rows_without_a_value_of_the_aggregated_column_are_no_members(check, house):
+    """An average over four people of whom one has a pay is the pay of one."""
+    kinds = {"id": pa.int64(), "name": pa.string(), "land": pa.string(), "pay": pa.int64()}
+    house.table("staff", kinds, [(n, "x", "de", 50 if n == 2 else None) for n in range(4)], [(9, "x", "fr", None)])
+    code, answer = check(PAYS, 2)
+    assert (code, answer["findings"][0]["measured"]) == (1, 1)
+    code, answer = check(None, 2, more=', entity: ["*/staff.id"]')
+    assert (code, answer["findings"][0]["measured"]) == (1, 1)
+
+
 def test_an_aggregate_that_takes_in_less_than_its_group_is_not_shown(check, house):
     check("SELECT land, avg(CASE WHEN id = 9 THEN pay END) AS pay FROM staff GROUP BY land", 2)
     commit_lineage(

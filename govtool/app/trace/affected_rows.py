@@ -31,7 +31,7 @@ from govtool.records.plan import codec
 from govtool.records.plan.nodes import Distinct, Limit, Relation, Tail
 from govtool.records.plan.tree import walk_nodes
 from govtool.records.recordset import RecordSet
-from govtool.records.split_plans import relation_of
+from govtool.records.split_plans import files_made, relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import ReachedRows, count_rows
 from govtool.records.trace.computed import guards
@@ -123,7 +123,7 @@ class _Flow:
             if left is not None:
                 gone = {each.uri for each in changed([left])}
                 files = tuple(file for file in left.files if file.uri not in gone)
-                if files or not left.files:
+                if files or not (left.files or files_made(left)):  # not one that later writes of its job replaced
                     found[run.run] = replace(left, files=files)
         return found
 

@@ -37,12 +37,12 @@ class RecordedGroups:
 
     def __init__(self, store: Reader, commit: Commit) -> None:
         self._store, self._commit = store, commit
-        self._known: dict[tuple[str, str, tuple[str, ...]], MeasuredGroup] = {}
+        self._known: dict[tuple[str, str, tuple[str, ...], str], MeasuredGroup] = {}
         self._opened: dict[str, OpenedWrite] = {}
 
-    def measure(self, target: str, source: str, entity: Sequence[str]) -> MeasuredGroup:
+    def measure(self, target: str, source: str, entity: Sequence[str], column: str = "") -> MeasuredGroup:
         """The smallest group of an output; see ``GroupMeter``."""
-        key = (target, source, tuple(entity))
+        key = (target, source, tuple(entity), column)
         if key not in self._known:
             self._known[key] = self._measured(*key)
         return self._known[key]
@@ -55,7 +55,7 @@ class RecordedGroups:
     def _dates(self) -> dict[str, str]:
         return {run.id: run.ended or run.started or "" for run in read_history(self._store, self._commit).runs}
 
-    def _measured(self, target: str, source: str, entity: tuple[str, ...]) -> MeasuredGroup:
+    def _measured(self, target: str, source: str, entity: tuple[str, ...], column: str) -> MeasuredGroup:
         counted = " or ".join(entity) if entity else f"rows of {source}"
         known, unreadable = self._runs
         writers = [run for run in known if run.output == target]
@@ -71,12 +71,14 @@ class RecordedGroups:
             return MeasuredGroup(target, counted, why=f"the files that {last} wrote are gone, or were written again")
         if others:
             return MeasuredGroup(target, counted, why=f"{others} files of {target} were not left by a recorded run")
-        groups = [self._of_run(run, target, source, entity, counted) for run in there]
+        groups = [self._of_run(run, target, source, entity, counted, column) for run in there]
         unknown = next((each for each in groups if each.at_most is None), None)
         smallest = min(groups, key=lambda each: (each.at_most or 0, each.at_least or 0))
         return unknown or smallest
 
-    def _of_run(self, run: RecordRun, target: str, source: str, entity: tuple[str, ...], counted: str) -> MeasuredGroup:
+    def _of_run(
+        self, run: RecordRun, target: str, source: str, entity: tuple[str, ...], counted: str, column: str
+    ) -> MeasuredGroup:
         members = _members(run, source, entity)
         columns = [f"{dataset}.{column}" for dataset, column in members.items() if column is not None]
         about = MeasuredGroup(target, "".join(columns) or counted, run=run.run, date=self._dates.get(run.run, ""))
@@ -88,7 +90,7 @@ class RecordedGroups:
             if write.lineage.refused:
                 first = write.lineage.refused[0]
                 return replace(about, why=f"{first.file} {first.reason} since {run.run} read it")
-            found = smallest_group(write.lineage, members)
+            found = smallest_group(write.lineage, members, _valued(source, column))
         except GovtoolError as error:
             return replace(about, why=error.message)
         if found is None:
@@ -129,6 +131,12 @@ def _members(run: RecordRun, source: str, entity: Sequence[str]) -> Mapping[str,
         found.setdefault(join_name(dataset), column)
     own = [each for each in (source, *sorted(found)) if each in found and each in read]
     return {own[0]: found[own[0]]} if own else {}
+
+
+def _valued(source: str, column: str) -> Mapping[str, str]:
+    """The aggregated column of the source, if it is one of its own columns."""
+    *dataset, name = split_name(column) if column else ("",)
+    return {source: name} if join_name(dataset) == source else {}
 
 
 def _is_there(run: RecordRun) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from govtool.graph.index import Index
+from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.classes.dataset_facts import Truth
 from govtool.policy.files.terms import Declassify
 
@@ -79,13 +80,15 @@ class Measurement:
 class GroupMeter(Protocol):
     """Measures the groups of recorded outputs."""
 
-    def measure(self, target: str, source: str, entity: Sequence[str]) -> MeasuredGroup:
+    def measure(self, target: str, source: str, entity: Sequence[str], column: str = "") -> MeasuredGroup:
         """The smallest group of an output.
 
         Args:
             target: The output.
             source: The dataset whose rows are aggregated.
             entity: Columns that hold the members' identity, as ``dataset.column``; none: members are rows.
+            column: The aggregated column of the source, as ``dataset.column``: rows without a value of it are no
+                members, as aggregates skip them; empty: rows themselves are aggregated.
         """
 
 
@@ -120,7 +123,8 @@ class MeasuredEdges:
         if declassify.entity and not names:
             group = MeasuredGroup(target, ", ".join(declassify.entity), why="no column of the graph is the entity")
         else:
-            group = self._meter.measure(target, source, names)
+            column = index.name(index.edge_source[edge]) if index.kind(edge) in VALUE_FLOW else ""
+            group = self._meter.measure(target, source, names, column)
         shown = group.shows(k)
         self.found[edge, number] = Measurement(declassify.name, k, group, shown)
         return shown

@@ -35,26 +35,29 @@ class SmallestGroup:
     grade: Grade
 
 
-def smallest_group(lineage: TracedPlan, members: Mapping[str, str | None]) -> SmallestGroup | None:
+def smallest_group(
+    lineage: TracedPlan, members: Mapping[str, str | None], valued: Mapping[str, str] | None = None
+) -> SmallestGroup | None:
     """Count the members behind each row of an output; None where no row has any.
 
     Args:
         lineage: The plan of the output.
         members: By input the column that holds the members' identity; None: its rows are the members.
+        valued: By input a column that is aggregated: a row without a value of it is no member, as aggregates skip it.
 
     Raises:
         EvidenceError: They cannot be counted (``evidence.groups``).
         EngineError: No engine evaluates the plan exactly.
     """
-    return _Groups(lineage, members).smallest()
+    return _Groups(lineage, members, valued or {}).smallest()
 
 
 class _Groups:
     """The members of one question, place by place."""
 
-    def __init__(self, lineage: TracedPlan, members: Mapping[str, str | None]) -> None:
+    def __init__(self, lineage: TracedPlan, members: Mapping[str, str | None], valued: Mapping[str, str]) -> None:
         self._lineage, self._executor, self._ids = lineage, lineage.executor, lineage.ids
-        self._members = members
+        self._members, self._valued = members, valued
         self._grade = lineage.graded(EXACT)
 
     def smallest(self) -> SmallestGroup | None:
@@ -107,15 +110,19 @@ class _Groups:
         """Groups with the members of an input: its records, or the values of a column of theirs."""
         assert isinstance(source.leaf, Relation)
         there = Filter(kept, Call("is not null", (source.record,), BOOLEAN))
-        name = self._members[source.leaf.dataset]
-        if name is None:
+        by_name = {column.name: column for column in source.leaf.columns}
+        member = self._members[source.leaf.dataset]
+        valued = self._valued.get(source.leaf.dataset)
+        needed = [by_name[name] for name in dict.fromkeys((member, valued)) if name is not None and name in by_name]
+        if not needed:
             return self._pairs(there, group, source.record)
         node, record = self._lineage.read(source.leaf)
-        column = next(column for column in source.leaf.columns if column.name == name)
         place = self._ids.named("record", source.record)
         known = Project(there, (*map(passed, group), place))  # not the input's own columns, which are read once more
-        joined = Join(known, node, "inner", Call("=", (place.attribute, record), BOOLEAN))
-        return self._pairs(Filter(joined, Call("is not null", (column,), BOOLEAN)), group, column)
+        rows: Node = Join(known, node, "inner", Call("=", (place.attribute, record), BOOLEAN))
+        for column in needed:
+            rows = Filter(rows, Call("is not null", (column,), BOOLEAN))
+        return self._pairs(rows, group, record if member is None else by_name[member])
 
     def _pairs(self, rows: Node, group: tuple[Attribute, ...], member: Attribute) -> Node:
         columns = tuple(self._ids.named(column.name, column) for column in (*group, member))
