@@ -53,3 +53,33 @@ def test_written_rows_are_matched_by_the_columns_beside_a_map(traced):
     code, answer = traced(sql, "back", "out", "--where", "k = 'c'")
     (group,) = answer["inputs"]
     assert (code, group["count"]) == (0, 1)
+
+
+def test_rows_of_two_runs_and_their_inputs_are_compared_by_their_maps(shop, capsys):
+    changed = [("a", [("y", 2), ("x", 1)]), ("b", [("z", 3)]), ("c", None), ("d", []), ("d", [("y", None)])]
+    kinds = {"k": pa.string(), "m": pa.map_(pa.string(), pa.int64())}
+    shop.table("before", kinds, ROWS)
+    shop.table("after", kinds, changed)
+    for name in ("before", "after"):
+        shop.commit(shop.run(f"SELECT k, m FROM {name}", f"{name}_out", name, run=f"{name}-1/0"))
+    capsys.readouterr()
+    assert main(["diff", "before-1/0", "after-1/0", "--rows", "--format", "json"]) == 0
+    (output,) = json.loads(capsys.readouterr().out)["row_differences"]
+    assert [(row["kind"], (row["before"] or row["after"])["k"]) for row in output["rows"]] == [
+        ("gone", "a"),
+        ("gone", "b"),
+        ("new", "b"),
+        ("new", "d"),
+    ]
+    (behind,) = output["rows"][0]["inputs"]
+    assert [row["k"] for row in behind["removed"]] == ["a"]
+    assert behind["added"] == []
+
+
+def test_a_replay_compares_rows_by_their_maps(shop, capsys):
+    shop.table("tags", {"k": pa.string(), "m": pa.map_(pa.string(), pa.int64())}, ROWS)
+    shop.commit(shop.run("SELECT k, m FROM tags", "out", "tags", run="app-2/0"))
+    capsys.readouterr()
+    assert main(["replay", "app-2/0", "--without", "tags", "--where", "size(m) = 2", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [answer[kind]["count"] for kind in ("gone", "changed", "new")] == [1, 0, 0]

@@ -200,7 +200,7 @@ def _recorded(write: OpenedWrite, columns: Sequence[Attribute], row: Row, times:
     visible = lineage.stage.segment.visible
     if {column.name for column in visible} != set(values):
         terms = (Call("<=>", (c, Literal(stored(values[c.name], c.type), c.type)), t.BOOLEAN) for c in visible
-                 if c.name in values)  # fmt: skip
+                 if c.name in values and t.comparable(c.type))  # fmt: skip
         condition = both(terms)
         assert condition is not None
         return write.rows().where(condition)

@@ -13,6 +13,7 @@ from govtool.records.execute.compare import comparable
 from govtool.records.plan.expressions import Attribute, Call, passed
 from govtool.records.plan.nodes import Distinct, Filter, Project, Relation
 from govtool.records.plan.types import BOOLEAN, DOUBLE, FLOAT
+from govtool.records.plan.types import comparable as is_comparable
 from govtool.records.trace.back import count_rows, exists
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def row_key(
 def _is_key(executor: Executor, rows: Relation, names: Sequence[str], is_group: bool) -> bool:
     """Return whether columns identify rows; NULL is a key of a group, and no other key."""
     columns = [column for column in rows.columns if column.name in names]
-    if any(column.type in (DOUBLE, FLOAT) for column in columns):
+    if any(column.type in (DOUBLE, FLOAT) or not is_comparable(column.type) for column in columns):
         return False
     if not is_group and exists(executor, Filter(rows, Call("is null", (columns[0],), BOOLEAN))):
         return False

@@ -36,6 +36,7 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.tree import Node, walk, walk_nodes
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
+from govtool.records.plan.types import comparable as is_comparable
 from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
 from govtool.records.replay.changes import Change, InputChanges
 from govtool.records.replay.reach import ReplayReach, among, reach
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 MAX_DIFFERENT = 1_000_000
 """The most rows that may differ."""
+MAX_WITH_MAPS = 100_000
+"""The most rows with maps that are compared, one by one."""
 _COUNT = AggregateCall("count", (Literal(1, INTEGER),), LONG)
 _PEERS = Frame("range", "current row", "current row")
 _ALL = Frame("range", "unbounded preceding", "unbounded following")
@@ -302,6 +305,8 @@ def _take(rows: list[Row], counts: dict[Key, int], lists: Collection[int]) -> li
 
 
 def _more(lineage: TracedPlan, one: Relation, other: Relation) -> list[Row]:
+    if not all(is_comparable(column.type) for column in one.columns):
+        return _every(lineage, one)
     columns = tuple(lineage.ids.attribute(column.name, column.type) for column in one.columns)
     rows = lineage.executor.fetch(Limit(SetOperation(one, other, "except", True, columns), MAX_DIFFERENT + 1))
     if len(rows) > MAX_DIFFERENT:
@@ -309,3 +314,13 @@ def _more(lineage: TracedPlan, one: Relation, other: Relation) -> list[Row]:
             f"more than {MAX_DIFFERENT:,} rows differ", code="evidence.different", hint="replay a smaller change"
         )
     return rows
+
+
+def _every(lineage: TracedPlan, rows: Relation) -> list[Row]:
+    """All rows of a plan, some of whose columns hold maps, which no engine compares: these as pairs, as files have them."""
+    found = lineage.executor.arrow(Limit(rows, MAX_WITH_MAPS + 1))
+    if found.num_rows > MAX_WITH_MAPS:
+        raise EvidenceError(
+            f"no engine compares maps, and more than {MAX_WITH_MAPS:,} rows have them", code="evidence.different"
+        )
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
