@@ -34,6 +34,11 @@ Share = float
 Ref = str | int | date
 """A version: a commit's number or id, ``HEAD~1``, a tag, a branch, or a date (as text or not)."""
 
+NodeId = str | int
+"""A node of a provenance graph: the text of a command, or the number that answers have as ``id``."""
+NodeIds = str | int | Iterable[NodeId]
+"""One node or several."""
+
 _FORMER = {"keys": "key"}
 """Names that keywords had before they were those of the command's options; they still work."""
 _Parameters = ParamSpec("_Parameters")
@@ -98,6 +103,11 @@ def texts(value: Texts | None) -> list[str]:
     if value is None:
         return []
     return [value] if isinstance(value, str) else list(value)
+
+
+def node_texts(value: NodeIds) -> list[str]:
+    """Return nodes as commands name them."""
+    return [str(each) for each in ([value] if isinstance(value, (str, int)) else value)]
 
 
 def paths(value: Paths | None) -> list[str]:
@@ -247,6 +257,18 @@ def _ref(name: str, value: object) -> str:
         raise _wrong(name, value, "a version: a number, an id, a tag, a branch, or a date") from None
 
 
+def _node(name: str, value: object) -> str:
+    try:
+        return _text(name, value) if isinstance(value, str) else str(_count(name, value))
+    except UsageError:
+        raise _wrong(name, type(value), "the id of a node, or a text") from None
+
+
+def _nodes(name: str, value: object) -> list[str]:
+    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray))
+    return [_node(name, one) for one in cast("Iterable[object]", value)] if several else [_node(name, value)]
+
+
 def _workflow(name: str, value: object) -> object:
     from govtool.workflow.modules.workflow import Workflow
 
@@ -272,6 +294,8 @@ def _wrong(name: str, value: object, wanted: str) -> UsageError:
 CONVERTERS: Mapping[str, _Converter] = {
     "str": _text,
     "str | None": _or_none(_text),
+    "NodeId": _node,
+    "NodeIds": _nodes,
     "Texts": _texts,
     "Texts | None": _or_none(_texts),
     "bool": _flag,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from govtool.api.arguments import Ref, Texts, checked, texts
+from govtool.api.arguments import NodeId, NodeIds, Ref, Texts, checked, node_texts, texts
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -140,7 +140,7 @@ class WorkflowGraph:
         return zoom_answer(self._name, before._view, self._view)
 
     @checked
-    def subgraph(self, node: str) -> SubgraphAnswer:
+    def subgraph(self, node: NodeId) -> SubgraphAnswer:
         """All that a node comes from, all that comes of it, and the other inputs of that.
 
         Args:
@@ -152,10 +152,10 @@ class WorkflowGraph:
         """
         from govtool.app.workflow_graphs.questions import subgraph_answer
 
-        return subgraph_answer(self._name, self._view.graph, node, self._outputs)
+        return subgraph_answer(self._name, self._view.graph, str(node), self._outputs)
 
     @checked
-    def depends(self, node: str, on: Texts) -> DependsAnswer:
+    def depends(self, node: NodeId, on: NodeIds) -> DependsAnswer:
         """Return whether a node would be gone without some records (necessity), and which it comes from (lineage).
 
         Args:
@@ -169,10 +169,12 @@ class WorkflowGraph:
         """
         from govtool.app.workflow_graphs.questions import depends_answer
 
-        return depends_answer(self._name, self._view.graph, node, texts(on), self._outputs, self._decide)
+        return depends_answer(
+            self._name, self._view.graph, str(node), node_texts(on), self._outputs, self._decide
+        )
 
     @checked
-    def delete(self, *token: str) -> GraphDeletionAnswer:
+    def delete(self, *token: NodeId) -> GraphDeletionAnswer:
         """The consequences of deleting records: what falls, other values, and what only a new run can decide.
 
         Args:
@@ -184,7 +186,8 @@ class WorkflowGraph:
         """
         from govtool.app.workflow_graphs.questions import deletion_answer
 
-        return deletion_answer(self._name, self._view.graph, token, self._outputs(), self._histories())
+        names = tuple(map(str, token))
+        return deletion_answer(self._name, self._view.graph, names, self._outputs(), self._histories())
 
     @checked
     def export(self, format: str = "json") -> Iterator[str]:

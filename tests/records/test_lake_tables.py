@@ -12,6 +12,9 @@ import pytest
 from lakes import DeltaTable, IcebergTable, data_file, delta_vector, leaf, remove, vector, z85
 from recorded import SESSION
 
+from govtool.app.datasets.places import path_id
+from govtool.app.trace.affected_rows import RowRequest, affected_rows
+from govtool.app.trace.measured_groups import RecordedGroups
 from govtool.capture.tables.vectors import VectorError, vector_rows
 from govtool.cli.main import main
 from govtool.model.run import Run, RunInput, RunOutput
@@ -584,3 +587,42 @@ def test_an_erasure_never_brings_deleted_rows_back(shop, run):
     (shop.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     assert main(["erase", "apply", "plan.json", "--to", "copy"]) == 4
     assert not (shop.folder / "copy").exists()
+
+
+# ---- rows and columns together ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def affected(lake, shop):
+    """The affected rows of the report: count, all, and how exact; or the message of a mistake."""
+
+    def asked(where):
+        place = lake[2].place.as_uri()
+        request = RowRequest(path_id(str(lake[0].place)), where, (place,))
+        found = affected_rows(shop.store, shop.store.head("main"), request).of(place)
+        return found.count, found.total, found.exactness, found.why
+
+    return asked
+
+
+def test_rows_that_a_version_removed_are_not_affected(lake, shop, affected):
+    assert affected("who = 'a'") == (1, 2, "exact", "")
+    report = lake[2]
+    report.commit(report.file("t.parquet", [{"land": "zz", "total": 1}]))
+    assert affected("who = 'a'")[:3] == (1, 2, "incomplete")
+    report.commit(remove("t.parquet"))
+    assert affected("who = 'a'") == (1, 2, "exact", "")  # its file is still in the folder
+    report.commit(remove("r.parquet"), report.file("s.parquet", [{"land": "zz", "total": 1}]))
+    count, total, exactness, why = affected("who = 'a'")
+    assert (count, total, exactness) == (None, None, "unknown")
+    assert "gone, or were written again" in why
+
+
+def test_groups_that_a_version_removed_are_not_measured(lake, shop):
+    place, source = lake[2].place.as_uri(), path_id(str(lake[0].place))
+    meter = RecordedGroups(shop.store, shop.store.head("main"))
+    assert meter.measure(place, source, ()).at_most == 3
+    lake[2].commit(remove("r.parquet"), lake[2].file("s.parquet", [{"land": "zz", "total": 1}]))
+    found = RecordedGroups(shop.store, shop.store.head("main")).measure(place, source, ())
+    assert found.at_most is None
+    assert "are gone" in found.why

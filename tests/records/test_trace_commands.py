@@ -519,6 +519,18 @@ def test_records_of_files_that_change_while_they_are_traced_are_refused(shop, ch
     assert before == [{"user": "bob", "page": 1, "spent": 30}] * 2
 
 
+@pytest.mark.parametrize("change", ["gone", "other rows"])
+def test_records_of_files_that_change_before_the_first_question_are_refused(shop, change):
+    rows = govtool.open().records("report")
+    if change == "gone":
+        (shop.folder / "views" / "part-1.parquet").unlink()
+    else:
+        shop.table("views", {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}, [], [("bob", 7, 70)])
+    with pytest.raises(EvidenceError) as found:
+        rows.where("land = 'de'").go_back_all().arrow("views")
+    assert found.value.code == "evidence.changed"
+
+
 def test_rows_that_nothing_distinguishes_are_a_superset_forward(shop):
     shop.commit(shop.run("SELECT page FROM views", "pages", "views", run="app-4/0"))
     report = govtool.open().trace_forward("views", "user = 'bob'", run="app-4/0")

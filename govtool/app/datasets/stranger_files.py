@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from govtool.records.execute.inputs import local_path
+from govtool.records.lake.leaf_options import table_of
+
+if TYPE_CHECKING:
+    from govtool.records.lake.written import LiveTables
+    from govtool.records.plan.nodes import Relation
 
 
 def stranger_files(known: Collection[str]) -> int:
@@ -16,6 +22,18 @@ def stranger_files(known: Collection[str]) -> int:
     """
     paths = {path for path in map(local_path, known) if path is not None}
     return sum(path not in paths for root in set(map(_root, paths)) for path in _data_files(root))
+
+
+def files_beside(left: Iterable[Relation], live: LiveTables) -> int:
+    """Return the number of files of datasets that are not among those that runs left: in folders, or live in tables.
+
+    Args:
+        left: What runs left.
+        live: What tables have now.
+    """
+    relations = list(left)
+    plain = {file.uri for each in relations if table_of(each) is None for file in each.files}
+    return stranger_files(plain) + live.beside(relations)
 
 
 def are_local(known: Collection[str]) -> bool:

@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from govtool.answers.affected_rows import NO_RUN, NOT_RECORDED, UNKNOWN, AffectedDataset, AffectedRows
-from govtool.app.datasets.stranger_files import are_local, stranger_files
+from govtool.app.datasets.stranger_files import are_local, files_beside
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
 from govtool.app.records.runs import inputs_of, no_rows, recorded_beside_damage
@@ -27,6 +27,7 @@ from govtool.app.trace.run_walk import RecordedFiles
 from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
+from govtool.records.lake.written import LiveTables
 from govtool.records.plan import codec
 from govtool.records.plan.nodes import Distinct, Limit, Relation, Tail
 from govtool.records.plan.tree import walk_nodes
@@ -95,6 +96,7 @@ class _Flow:
         self._found: dict[str, ReachedOutput] = {}
         self._chosen_rows: Rows = {}
         self._searched: set[Place] = set()
+        self._live = LiveTables()
         self.selected = 0
 
     # Which runs
@@ -111,8 +113,10 @@ class _Flow:
                 code="usage.no-run",
                 hint="govtool run --records -- job.py",
             )
-        current = [run for run in readers if not changed(self._leaves(run, self._request.dataset))]
-        return current or readers
+        leaves = {run.run: self._leaves(run, self._request.dataset) for run in readers}
+        current = [run for run in readers if not changed(leaves[run.run])]
+        live = [run for run in current if all(map(self._live.has, leaves[run.run]))]
+        return live or current or readers
 
     @cached_property
     def _left(self) -> dict[str, Relation]:
@@ -122,7 +126,7 @@ class _Flow:
             left = relation_of(run.written, run.output) if run.output in self._request.reached else None
             if left is not None:
                 gone = {each.uri for each in changed([left])}
-                files = tuple(file for file in left.files if file.uri not in gone)
+                files = tuple(file for file in self._live.of(left) if file.uri not in gone)
                 if files or not (left.files or files_made(left)):  # not one that later writes of its job replaced
                     found[run.run] = replace(left, files=files)
         return found
@@ -377,9 +381,12 @@ class _Flow:
         return {file.uri for left in self._left.values() for file in left.files if left.dataset == dataset}
 
     def _strangers(self, dataset: str) -> str:
-        """Why a dataset may have further rows: files in its folder that no recorded run left there."""
-        others = stranger_files(self._files_of(dataset))
-        return f"{others} of its files were not left by a recorded run" if others else ""
+        """Why a dataset may have other rows: files of it that no recorded run left there, rows that were deleted."""
+        left = [each for each in self._left.values() if each.dataset == dataset]
+        others = files_beside(left, self._live)
+        if others:
+            return f"{others} of its files were not left by a recorded run"
+        return "rows of its files were deleted since" if any(map(self._live.are_thinned, left)) else ""
 
 
 def _why_gone(run: RecordRun) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from govtool.app.datasets.stranger_files import are_local, stranger_files
+from govtool.app.datasets.stranger_files import are_local, files_beside
 from govtool.app.records.engines import engines
 from govtool.app.records.opening import open_write
 from govtool.app.records.runs import inputs_of
@@ -18,12 +18,14 @@ from govtool.names import join_name, split_name
 from govtool.policy.classes.measured import MeasuredGroup
 from govtool.records.execute.chain import ExecutorChain
 from govtool.records.execute.inputs import changed
+from govtool.records.lake.written import LiveTables
 from govtool.records.split_plans import files_made, relation_of
 from govtool.records.trace.groups import SmallestGroup, smallest_group
 
 if TYPE_CHECKING:
     from govtool.app.records.opened import OpenedWrite
     from govtool.model.records import RecordRun
+    from govtool.records.plan.nodes import Relation
     from govtool.store import Commit, Reader
 
 
@@ -39,6 +41,7 @@ class RecordedGroups:
         self._store, self._commit = store, commit
         self._known: dict[tuple[str, str, tuple[str, ...], str], MeasuredGroup] = {}
         self._opened: dict[str, OpenedWrite] = {}
+        self._live = LiveTables()
 
     def measure(self, target: str, source: str, entity: Sequence[str], column: str = "") -> MeasuredGroup:
         """The smallest group of an output; see ``GroupMeter``."""
@@ -59,8 +62,8 @@ class RecordedGroups:
         counted = " or ".join(entity) if entity else f"rows of {source}"
         known, unreadable = self._runs
         writers = [run for run in known if run.output == target]
-        there = [run for run in writers if _is_there(run)]
-        others = strange_files(there)
+        there = [run for run in writers if self._is_there(run)]
+        others = self._others(there)
         lost = next((each.why() for each in unreadable if target in each.writes()), None)
         if lost is not None and (others or not are_local(_files(there))):
             return MeasuredGroup(target, counted, why=lost)
@@ -71,10 +74,22 @@ class RecordedGroups:
             return MeasuredGroup(target, counted, why=f"the files that {last} wrote are gone, or were written again")
         if others:
             return MeasuredGroup(target, counted, why=f"{others} files of {target} were not left by a recorded run")
+        if any(map(self._live.are_thinned, _left(there))):
+            return MeasuredGroup(target, counted, why=f"rows of files of {target} were deleted since")
         groups = [self._of_run(run, target, source, entity, counted, column) for run in there]
         unknown = next((each for each in groups if each.at_most is None), None)
         smallest = min(groups, key=lambda each: (each.at_most or 0, each.at_least or 0))
         return unknown or smallest
+
+    def _is_there(self, run: RecordRun) -> bool:
+        left = relation_of(run.written, run.output)
+        if left is None or changed([left]) or not self._live.has(left):
+            return False
+        return bool(left.files) or not files_made(left)  # none is left of a write that a later one of the job replaced
+
+    def _others(self, runs: Sequence[RecordRun]) -> int:
+        """The number of files of a dataset beside those that runs left."""
+        return files_beside(_left(runs), self._live)
 
     def _of_run(
         self, run: RecordRun, target: str, source: str, entity: tuple[str, ...], counted: str, column: str
@@ -139,18 +154,10 @@ def _valued(source: str, column: str) -> Mapping[str, str]:
     return {source: name} if join_name(dataset) == source else {}
 
 
-def _is_there(run: RecordRun) -> bool:
-    left = relation_of(run.written, run.output)
-    if left is None or changed([left]):
-        return False
-    return bool(left.files) or not files_made(left)  # none is left of a write that a later one of the job replaced
-
-
-def strange_files(runs: Sequence[RecordRun]) -> int:
-    """Return the number of files beside those that runs left, in the same folders."""
-    return stranger_files(_files(runs))
+def _left(runs: Sequence[RecordRun]) -> list[Relation]:
+    left = (relation_of(run.written, run.output) for run in runs)
+    return [each for each in left if each is not None]
 
 
 def _files(runs: Sequence[RecordRun]) -> set[str]:
-    left = [relation_of(run.written, run.output) for run in runs]
-    return {file.uri for each in left if each is not None for file in each.files}
+    return {file.uri for each in _left(runs) for file in each.files}

@@ -56,7 +56,7 @@ class ReadFiles:
         self._known: dict[str, tuple[str, tuple[int, ...] | None]] = {}
 
     def check(self, leaf: Relation) -> None:
-        """Note the files of a leaf, or compare them with what was noted.
+        """Compare the files of a leaf with what is recorded, and note them; or compare them with what was noted.
 
         Raises:
             EvidenceError: One is gone since, or was written again (``evidence.changed``).
@@ -66,8 +66,11 @@ class ReadFiles:
             if known is None:
                 path = local_path(file.uri)
                 place = "" if path is None else str(path)
-                self._known[file.uri] = (place, _facts(place))
-            elif known[0] and _facts(known[0]) != known[1]:
+                known = self._known[file.uri] = (place, _facts(place))
+                is_other = bool(_difference(file))  # since the records were opened
+            else:
+                is_other = bool(known[0]) and _facts(known[0]) != known[1]
+            if is_other:
                 raise EvidenceError(
                     f"{file.uri} was written again, or is gone, since the trace began",
                     code="evidence.changed",

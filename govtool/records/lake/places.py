@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
@@ -131,13 +132,29 @@ def _newest(sizes: dict[str, int]) -> str:
     return max(found)[1] if found else ""
 
 
-def live_files(location: str, format: str) -> frozenset[str] | None:
-    """The URIs of the files that are live in a table now; None if its log does not tell."""
+@dataclass(frozen=True, slots=True)
+class LiveFiles:
+    """What a table has now.
+
+    Attributes:
+        files: The URIs of its data files.
+        thinned: Those of files that may have rows which are deleted.
+    """
+
+    files: frozenset[str]
+    thinned: frozenset[str]
+
+
+def live_files(location: str, format: str) -> LiveFiles | None:
+    """The files that are live in a table now; None if its log does not tell."""
     if format == "delta":
         log = open_log(location, format)
         version = None if log is None else newest_version(log[0])
         state = None if version is None or log is None else delta_version(log[0], log[1], version)
-        return None if state is None else frozenset(uri_of(location, path) for path in state.files)
+        if state is None:
+            return None
+        thinned = (path for path, file in state.files.items() if file.vector)
+        return LiveFiles(*(frozenset(uri_of(location, path) for path in paths) for paths in (state.files, thinned)))
     newest = newest_metadata(location)
     if newest is None:
         return None
@@ -145,4 +162,5 @@ def live_files(location: str, format: str) -> frozenset[str] | None:
     files = () if snapshot is None else snapshot_files(table, snapshot, read)
     if files is None:
         return None
-    return frozenset(uri_of(location, file.path) for file in files if not file.outside)
+    data = frozenset(uri_of(location, file.path) for file in files if not file.outside and not file.deletes)
+    return LiveFiles(data, data if any(file.deletes for file in files) else frozenset())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from govtool.capture.tables.delta import delta_commits
 from govtool.capture.tables.iceberg import snapshot_files
 from govtool.records.lake import delta, iceberg
 from govtool.records.lake.files import with_files
 from govtool.records.lake.leaf_options import as_table, table_of
-from govtool.records.lake.places import delta_at, live_files, newest_metadata, open_log
+from govtool.records.lake.places import LiveFiles, delta_at, live_files, newest_metadata, open_log
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import File, Relation
@@ -44,7 +44,7 @@ class LiveTables:
     """Which files are live in tables now; each table's log is read once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], frozenset[str] | None] = {}
+        self._known: dict[tuple[str, str], LiveFiles] = {}
 
     def has(self, relation: Relation) -> bool:
         """Return whether the files of a version are all live in the table now."""
@@ -55,10 +55,27 @@ class LiveTables:
         table = table_of(relation)
         if table is None:
             return relation.files
-        if table not in self._known:
-            self._known[table] = live_files(table[1], table[0])
-        live = self._known[table] or frozenset()
+        live = self._live(table).files
         return tuple(file for file in relation.files if file.uri in live)
+
+    def are_thinned(self, relation: Relation) -> bool:
+        """Return whether rows of a version's files may be deleted in the table now."""
+        table = table_of(relation)
+        return table is not None and any(file.uri in self._live(table).thinned for file in relation.files)
+
+    def beside(self, relations: Iterable[Relation]) -> int:
+        """The number of files that are live in the tables of some relations, and that none of these has."""
+        known: dict[tuple[str, str], set[str]] = {}
+        for relation in relations:
+            table = table_of(relation)
+            if table is not None:
+                known.setdefault(table, set()).update(file.uri for file in relation.files)
+        return sum(len(self._live(table).files - own) for table, own in known.items())
+
+    def _live(self, table: tuple[str, str]) -> LiveFiles:
+        if table not in self._known:
+            self._known[table] = live_files(table[1], table[0]) or LiveFiles(frozenset(), frozenset())
+        return self._known[table]
 
 
 def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int]) -> Relation | None:

@@ -317,7 +317,7 @@ def _more(lineage: TracedPlan, one: Relation, other: Relation) -> list[Row]:
 
 
 def _every(lineage: TracedPlan, rows: Relation) -> list[Row]:
-    """All rows of a plan, some of whose columns hold maps, which no engine compares: these as pairs, as files have them."""
+    """All rows of a plan, some of whose columns hold maps, which no engine compares; maps as pairs."""
     found = lineage.executor.arrow(Limit(rows, MAX_WITH_MAPS + 1))
     if found.num_rows > MAX_WITH_MAPS:
         raise EvidenceError(
