@@ -169,9 +169,7 @@ class WorkflowGraph:
         """
         from govtool.app.workflow_graphs.questions import depends_answer
 
-        return depends_answer(
-            self._name, self._view.graph, str(node), node_texts(on), self._outputs, self._decide
-        )
+        return depends_answer(self._name, self._view.graph, str(node), node_texts(on), self._outputs, self._decide)
 
     @checked
     def delete(self, *token: NodeId) -> GraphDeletionAnswer:
