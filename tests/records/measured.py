@@ -57,15 +57,17 @@ def check(seed: int, folder: Path, total: Measured) -> None:
     lineage = Lineage.of(plan.root, DuckExecutor(plan.session))
     dataset = (folder / "r").as_uri()
     column = random.choice((None, None, "id"))
+    valued = random.choice((None, "v"))
     total.cases += 1
     try:
-        found = smallest_group(lineage, {dataset: column})
+        found = smallest_group(lineage, {dataset: column}, {} if valued is None else {dataset: valued})
     except EvidenceError:
         return
     rows = lineage.executor.fetch(lineage.stage.segment.node)
     width = len(lineage.stage.segment.visible)
     values = Counter(row[:width] for row in rows)
-    sizes = [size for size in (_behind(lineage, row, count, dataset, column) for row, count in values.items()) if size]
+    behind = (_behind(lineage, row, count, dataset, column, valued) for row, count in values.items())
+    sizes = [size for size in behind if size]
     fewest = min(sizes, default=None)
     if found is None or fewest is None:
         if (found is None) != (fewest is None):
@@ -78,7 +80,7 @@ def check(seed: int, folder: Path, total: Measured) -> None:
         total.wrong.append(f"{seed}: {found}, brute force {fewest}: {sql}")
 
 
-def _behind(lineage: Lineage, row: tuple, count: int, dataset: str, column: str | None) -> int:
+def _behind(lineage: Lineage, row: tuple, count: int, dataset: str, column: str | None, valued: str | None) -> int:
     visible = lineage.stage.segment.visible
     columns = tuple(lineage.ids.attribute(each.name, each.type) for each in visible)
     stored = tuple(
@@ -86,9 +88,10 @@ def _behind(lineage: Lineage, row: tuple, count: int, dataset: str, column: str 
     )
     reached = lineage.recorded(LocalRows(0, columns, (stored,) * count)).go_back_all()
     rows = [part for part in reached.answer().inputs if part.dataset == dataset]
-    if column is None:
+    if column is None and valued is None:
         return sum(part.count for part in rows)
-    return len({each[column] for part in rows for each in part.rows} - {None})
+    left = [each for part in rows for each in part.rows if valued is None or each[valued] is not None]
+    return len(left) if column is None else len({each[column] for each in left} - {None})
 
 
 def run(seeds: range) -> Measured:

@@ -8,9 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from recorded import SESSION
 
 import govtool
 from govtool.cli.main import main
+from govtool.errors import UsageError
+from govtool.records.execute.duckdb import DuckExecutor
+from govtool.records.lineage import Lineage
 from govtool.records.plan.expressions import AggregateCall, Call, Opaque, Udf, UdfReference
 from govtool.records.plan.nodes import Break, Filter, Limit, Plan, Project, Sample, outputs
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
@@ -61,6 +65,18 @@ def test_an_argument_of_an_aggregate_leaves_the_group_exact(traced):
     code, answer = traced(sql, lost("upper"), "back", "out", "--where", "last = 'BOB'", "--verify")
     assert (code, reached(answer)) == (0, {"views": (2, "exact"), "users": (1, "exact")})
     assert (answer["verified"], answer["unverified"]) == (True, ["last"])
+
+
+def test_rows_of_a_plan_have_no_columns_that_cannot_be_evaluated_again(shop):
+    """As in a session, where nothing was written: a NULL would pass for a value."""
+    sql = "SELECT page, upper(user) AS shown FROM views"
+    rows = Lineage.in_part(rewrite_nodes(shop.plan(sql, "views").root, lost("upper")), DuckExecutor(SESSION)).all()
+    assert rows.where("page = 3").arrow().to_pylist() == [{"page": 3}]
+    sql = "SELECT upper(user) AS shown FROM views"
+    rows = Lineage.in_part(rewrite_nodes(shop.plan(sql, "views").root, lost("upper")), DuckExecutor(SESSION)).all()
+    assert rows.go_back_all().count() == 6
+    with pytest.raises(UsageError, match="'shown' cannot be evaluated again"):
+        rows.df()
 
 
 def drawn(node: Node) -> Node:

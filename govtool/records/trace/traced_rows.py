@@ -165,10 +165,10 @@ class TracedRows:
         return list(dict.fromkeys(part_name(part) for part in self.parts if not part.against))
 
     def arrow(self, dataset: str | None = None) -> Any:
-        """The rows as a pyarrow table.
+        """The rows as a pyarrow table, without columns that cannot be evaluated again.
 
         Raises:
-            UsageError: The rows have several forms, and no dataset is given.
+            UsageError: The rows have several forms, and no dataset is given; or no column can be evaluated again.
         """
         part = self._one(dataset)
         table = self.lineage.executor.arrow(self._visible(part))
@@ -295,7 +295,22 @@ class TracedRows:
         return Join(node, rows, "left_semi", Call("=", (record, copy.attribute), BOOLEAN)), record
 
     def _columns(self, part: Part) -> tuple[Attribute, ...]:
-        return outputs(part.leaf) if isinstance(part, ReachedRows) else part.stage.segment.visible
+        """The columns of rows, without those whose values are not known.
+
+        Raises:
+            UsageError: None is known (``usage.opaque-column``).
+        """
+        if isinstance(part, ReachedRows):
+            return outputs(part.leaf)
+        visible = part.stage.segment.visible
+        known = tuple(column for column in visible if column.id not in self.lineage.blank)
+        if visible and not known:
+            raise UsageError(
+                f"column '{visible[0].name}' cannot be evaluated again, nor any other",
+                code="usage.opaque-column",
+                hint="go_back() and go_back_all() trace these rows",
+            )
+        return known
 
     def _visible(self, part: Part) -> Node:
         columns = tuple(Named(c, c.id, c.name) for c in self._columns(part))
