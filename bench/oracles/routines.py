@@ -25,13 +25,23 @@ from govtool.model import ColumnRef
 from govtool.query.changes.change import Change
 
 CASES = Path(__file__).parents[2] / "fixtures" / "oracles" / "routines.sql"
-TABLES = {"s": ("a", "c", "d"), "t": ("a", "b"), "u": ("x", "y"), "log": ("m",)}
+TABLES = {
+    "s": ("a", "c", "d"),
+    "t": ("a", "b"),
+    "u": ("x", "y"),
+    "log": ("m",),
+    "all_s": ("a", "c", "d", "k"),
+    "all_t": ("a", "b", "k"),
+}
 WRITTEN = ("u", "log")
 CHANGED = ("s", "t")
 """The tables whose columns are changed."""
 _DDL = "".join(
     f"CREATE TABLE {table} ({', '.join(f'{c} int' for c in columns)});\n" for table, columns in TABLES.items()
 )
+_LOADS = "INSERT INTO s SELECT a, c, d FROM all_s WHERE k > 3; INSERT INTO t SELECT a, b FROM all_t WHERE k > 3;\n"
+"""Fills the tables from others, whose column ``k`` decides which rows they have."""
+_GATES = ("all_s", "all_t")
 _CALLED = "CREATE FUNCTION g(p int) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO u VALUES (p, 0); END $$;\n"
 _FUNCTION = """CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE n int; k int := 0; r record; q record; cur refcursor;
@@ -40,8 +50,10 @@ BEGIN
 END $$;
 """
 _ATTEMPT = """CREATE FUNCTION attempt() RETURNS text LANGUAGE plpgsql AS $$
-BEGIN PERFORM f(); RETURN 'done'; EXCEPTION WHEN others THEN RETURN 'failed'; END $$;
+BEGIN PERFORM f(); RETURN 'done'; EXCEPTION WHEN others THEN RETURN SQLSTATE; END $$;
 """
+_RAISED = "P0001"
+"""The error of RAISE, which a body decides to raise; errors of other kinds say nothing about rows."""
 _HEAD = re.compile(r"(?P<title>.*?)(?:, without (?P<without>.+))?\Z")
 
 World = dict[str, list[list[int]]]
@@ -59,7 +71,7 @@ class Case:
     @property
     def script(self) -> str:
         """The tables and the functions."""
-        return _DDL + _CALLED + _FUNCTION.format(self.body)
+        return _DDL + _LOADS + _CALLED + _FUNCTION.format(self.body)
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,11 @@ def missed(cluster: Cluster, case: Case, seed: int, rounds: int = 4) -> list[Mis
         for table, column in columns:
             wanted.append((f"{table}.{column}", "drop", world, f"ALTER TABLE {table} DROP COLUMN {column};"))
             wanted += [(f"{table}.{column}", "logic", _changed(world, table, column, chance), "") for _ in range(4)]
+        gated = {**world, **{table: [] for table in CHANGED}}
+        wanted.append(("", "", gated, ""))
+        wanted += [
+            (f"{table}.k", "logic", _changed(gated, table, "k", chance), "") for table in _GATES for _ in range(4)
+        ]
     return sorted(set(_compared(index, wanted, _outcomes(cluster, case, wanted))), key=repr)
 
 
@@ -113,7 +130,7 @@ def _changed(world: World, table: str, column: str, chance: random.Random) -> Wo
 
 
 def _outcomes(cluster: Cluster, case: Case, wanted: list[tuple[str, str, World, str]]) -> list[list[str]]:
-    """Whether the function fails, and the rows of the written tables behind it."""
+    """``done`` or the code of the error, and the rows of the written tables behind it."""
     script = [
         "DROP SCHEMA IF EXISTS o CASCADE; CREATE SCHEMA o; SET search_path = o, pg_catalog;",
         case.script,
@@ -123,8 +140,9 @@ def _outcomes(cluster: Cluster, case: Case, wanted: list[tuple[str, str, World, 
         f"(SELECT string_agg({table}::text, ' ' ORDER BY {table}::text) FROM {table})" for table in WRITTEN
     )
     for _, _, world, change in wanted:
-        filled = "".join(f"INSERT INTO {table} VALUES {_values(rows)};" for table, rows in world.items())
-        script.append(f"BEGIN; {filled} {change} CREATE TEMP TABLE came ON COMMIT DROP AS SELECT attempt();")
+        filled = "".join(f"INSERT INTO {table} VALUES {_values(rows)};" for table, rows in world.items() if rows)
+        loads = "" if all(world[table] for table in CHANGED) else _LOADS
+        script.append(f"BEGIN; {filled} {loads} {change} CREATE TEMP TABLE came ON COMMIT DROP AS SELECT attempt();")
         script.append(f"SELECT 'row', (TABLE came), {texts}; ROLLBACK;")
     lines = "\n".join([FIELD.join(row) for row in cluster.run("\n".join(script))]).split("\n")
     answers = [line.split(FIELD)[1:] for line in lines if line.startswith("row")]
@@ -148,9 +166,9 @@ def _compared(index: Index, wanted: list[tuple[str, str, World, str]], found: li
         if (column, change) not in known:
             known[column, change] = reached(index, ColumnRef(*column.split(".")), Change(change, None))
         relations = known[column, change]
-        if outcome[0] != "done":
-            if change == "drop" and not relations:
-                yield Missed(change, column, "")
+        if change == "drop" and outcome[0] != "done" and not relations:
+            yield Missed(change, column, "")
+        if outcome[0] not in ("done", _RAISED):
             continue
         for number, table in enumerate(WRITTEN, 1):
             if change == "logic" and outcome[number] != plain[number] and table not in relations:

@@ -7,6 +7,7 @@ dbt's artifacts are documented at https://schemas.getdbt.com; what is read here 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,12 +152,10 @@ def _folder(target: Path) -> Path:
     for folder in (target, target / "target"):
         if (folder / "manifest.json").is_file():
             return folder
-    raise UsageError(
-        "there is no manifest.json",
-        code="usage.dbt",
-        location=str(target),
-        hint="dbt compile (or dbt docs generate), then govtool ingest dbt target/",
-    )
+    hint = "dbt compile (or dbt docs generate), then govtool ingest dbt target/"
+    if (target / "dbt_project.yml").is_file():
+        hint += f"; or without dbt: govtool ingest sql {shlex.quote(str(target))} --dialect DIALECT"
+    raise UsageError("there is no manifest.json", code="usage.dbt", location=str(target), hint=hint)
 
 
 def _artifact(path: Path) -> dict[str, Any]:

@@ -38,8 +38,9 @@ from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import RESOLVING, Report, Stages
 from govtool.capture.sql.templates.macros import MacroLibrary
+from govtool.capture.sql.templates.missing_values import is_unbounded
 from govtool.capture.sql.templates.run import ColumnsOf
-from govtool.capture.sql.templates.template import Rendered, Variant, is_unbounded, render
+from govtool.capture.sql.templates.template import Rendered, Variant, render
 from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
 

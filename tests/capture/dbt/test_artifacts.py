@@ -77,6 +77,10 @@ def test_compiled_sql_is_found_where_dbt_leaves_it(tmp_path):
 def test_damaged_artifacts_are_said(tmp_path):
     with pytest.raises(UsageError, match="no manifest"):
         read_project(tmp_path)
+    (tmp_path / "dbt_project.yml").touch()
+    with pytest.raises(UsageError) as refused:
+        read_project(tmp_path)
+    assert "without dbt: govtool ingest sql" in str(refused.value.hint)
     for text in ("{", "[]", "{}", '{"nodes": []}', "[" * 100_000):
         (tmp_path / "manifest.json").write_text(text)
         with pytest.raises(UsageError):

@@ -266,6 +266,7 @@ RENAME TABLE a TO b, c TO d;
     statements = parse_script(text, "mysql")
     assert [(s.head, s.line, s.routine) for s in statements if s.status == "parsed"] == [
         ("select", 5, "p"),
+        ("set", 6, "p"),
         ("fetch", 8, "p"),
         ("insert", 10, "p"),
         ("rename", 14, None),

@@ -11,8 +11,9 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.syntax.lexer import word_set
 from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary, Package
+from govtool.capture.sql.templates.missing_values import is_unbounded
 from govtool.capture.sql.templates.placeholders import fill
-from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, is_unbounded, render
+from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, render
 
 
 def texts(template: str, variables: dict[str, object] | None = None, **options: object) -> list[str]:

@@ -19,7 +19,7 @@ from govtool.capture.sql.resolve.reach import bounding_words, loses_a_part, read
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.syntax.fingerprint import script_identity
 from govtool.capture.sql.syntax.redact import identified
-from govtool.capture.sql.templates.template import is_unbounded
+from govtool.capture.sql.templates.missing_values import is_unbounded
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
 from govtool.model.shortfall import Shortfall as Shortfall

@@ -50,6 +50,8 @@ class StatementReader(SourcePositions):
         self.branches = 0
         """Branches of control flow so far."""
         self.flow = ControlFlow()
+        self.errors = 0
+        """Statements so far whose errors decide about handlers."""
         self.counter: Callable[[StatementReader, list[Token], exp.Expr | None, str], None] | None = None
         """Takes each statement that is added, where the script reads how many rows a statement changed."""
         self.conditions: list[ConditionQuery] = []

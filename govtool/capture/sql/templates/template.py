@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from govtool.capture.sql.syntax.lexer import word_set
+from govtool.capture.sql.templates import missing_values
 from govtool.capture.sql.templates.budget import Clock
 from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template
 from govtool.capture.sql.templates.macros import MacroLibrary
+from govtool.capture.sql.templates.missing_values import LINE_MARK, MISSING
 from govtool.capture.sql.templates.placeholders import fill, parameters, plain_name
 from govtool.capture.sql.templates.rendering import TemplateRun
 from govtool.capture.sql.templates.run import ColumnsOf
@@ -27,8 +28,6 @@ from govtool.model.diagnostic import Diagnostic
 MAX_VARIANTS = 12
 """Renderings of one template."""
 
-_MARK = re.compile("\ue000(\\d+)\ue001")
-_UNKNOWN = re.compile("\ue002([^\ue002\ue003]*)\ue003")
 _TAGS = re.compile(r"\{\{|\{#|\{%[-+]?\s*[a-z_]+\b(?!['\"])")
 _BLOCKS = re.compile(
     r"\{%[-+]?\s*(?:if|for|set|macro|call|do|raw|block|import|from|include|extends|filter|snapshot|test)\b|\{\{"
@@ -36,11 +35,6 @@ _BLOCKS = re.compile(
 _CONTROL = re.compile("[\ue000-\ue003]")
 _GLUED = re.compile(r"\b(from|join)(?=\{\{)", re.IGNORECASE)
 """``join{{ ref('a') }}``: SQL where dbt quotes the name."""
-_OPERAND_WORDS = word_set(
-    """SELECT DISTINCT WHERE AND OR NOT ON BY FROM JOIN HAVING WHEN THEN ELSE CASE IN LIKE BETWEEN SET VALUES INTO
-    USING LIMIT IS TABLE VIEW UPDATE AS OFFSET QUALIFY INTERVAL ALL"""
-)
-_LAST_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*\Z")
 
 
 class Variant(NamedTuple):
@@ -167,12 +161,12 @@ def _parametrised(text: str, variables: Mapping[str, object] | None, file: str, 
     holes: list[Hole] = []
     for match in parameters(text):
         name = match["dollar"] or match["brace"] or match["inner"]
-        place = None if name is None or name in (variables or {}) else _place_of(match)
+        place = None if name is None or name in (variables or {}) else missing_values.place_of(match)
         if name is None or place is None:
             continue
         line = text.count("\n", 0, match.start()) + 1
-        note = Diagnostic("template", "warning", _missing(f"{place}{name}", {}), file or None, line)
-        holes.append(Hole(note, _filled(place, plain_name(name)), (line,)))
+        note = Diagnostic("template", "warning", missing_values.description(f"{place}{name}", {}), file or None, line)
+        holes.append(Hole(note, missing_values.filled(place, plain_name(name)), (line,)))
     diagnostics = tuple([hole.note for hole in holes])
     return Rendered((Variant(fill(text, variables, dialect)),), diagnostics, holes=tuple(holes))
 
@@ -183,18 +177,15 @@ def _holes(
     """Say what is missing and why, at the first line that needs it. The reason of the first rendering counts."""
     reasons = {name: why for run in reversed(runs) for name, why in run.reasons.items()}
     for name, places in sorted(unknown.items()):
-        if name[:1] == _QUALIFIER_MARK:
+        if missing_values.qualifier(name):
             continue
         line = next(iter(places))
-        message = _missing(name, reasons)
+        message = missing_values.description(name, reasons)
         if line <= len(lines):
             message = as_written(message, lines[line - 1])
         note = Diagnostic("template", "warning", message, file or None, line)
-        text = "" if name[:1] in (_TYPE_MARK, "!") else name.lstrip(f"=?{_TARGET_MARK}")
-        if text[:1] == _PART_MARK:
-            place, _, text = text.partition(_PART_END)
-            text = _filled(f"{place}{_PART_END}", text)
-        yield Hole(note, text, tuple(places), is_value=name[:1] == _VALUE_MARK)
+        text, is_value = missing_values.relation_or_value(name)
+        yield Hole(note, text, tuple(places), is_value)
 
 
 def _all_runs(
@@ -246,204 +237,29 @@ def _rendered(
     relations: set[str] = set()
     for run in reversed(runs):
         config.update(run.config)
-        relations |= {_UNKNOWN.sub(lambda m: m.group(1).lstrip("="), relation) for relation in run.relations}
+        relations |= {MISSING.sub(lambda m: m.group(1).lstrip("="), relation) for relation in run.relations}
     return Rendered(
         tuple(variants.values()),
         tuple(diagnostics),
-        tuple(sorted({name.removeprefix(_TYPE_MARK) for name in unknown if name[:1] not in ("!", "=", *_MARKS)})),
+        tuple(sorted({missing_values.macro(name) for name in unknown} - {""})),
         tuple(sorted(relations)),
         config if any(run.configured for run in runs) else None,
         tuple(sorted({relation for run in runs for relation in run.wanted})),
-        qualifiers=tuple(sorted([name[1:] for name in unknown if name[:1] == _QUALIFIER_MARK])),
+        qualifiers=tuple(sorted({missing_values.qualifier(name) for name in unknown} - {""})),
     )
-
-
-UNNAMED_RELATION: Final = "which relation is read is not known"
-"""How the note ends of a template in which a relation is named by a value that nobody gave."""
-
-UNNAMED_TARGET: Final = "which relation is written is not known"
-"""The same of a relation that is written."""
-_TARGET_MARK: Final = ">"
-"""Behind the ``=`` of such a name."""
-
-_PART_MARK: Final = "~"
-"""Behind both, where the value is a part of the name: then comes the name with an asterisk for it, and the end mark."""
-_PART_END: Final = "|"
-
-_RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
-_TARGET_PLACE = re.compile(
-    r"""\b(?:INSERT\s+(?:OVERWRITE\s+|IGNORE\s+|OR\s+REPLACE\s+)?(?:INTO\s+)?(?:TABLE\s+)?|MERGE\s+(?:INTO\s+)?|UPDATE\s+
-    |CREATE\s+(?:\w+\s+){0,4}?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?)(?:[^\s(),]*\.)?["`]?\Z""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_QUALIFIER_PLACE = re.compile(
-    r"""\b(?:FROM|JOIN|INTO|UPDATE|TABLE|VIEW|EXISTS|USING)\s+(?:[^\s(),]*\.)?["`]?\Z""", re.IGNORECASE
-)
-_CONDITION_PLACE = re.compile(r"\b(?:WHERE|ON|HAVING|QUALIFY)\s+\Z", re.IGNORECASE)
-_AFTER_CONDITION = re.compile(r"\s*(?:\Z|[;)]|(?:AND|OR|GROUP|HAVING|ORDER|LIMIT|UNION|WHERE)\b)", re.IGNORECASE)
-_UNBOUNDED = re.compile(
-    r"macro \S+ is not known\b|not a valid template\b|cannot be rendered\b|what the JavaScript of "
-    r"|the SQL of .* is (?:missing|not read)\b"
-)
-"""How the notes begin of SQL that is missing and could read anything; what packages' macros read is known."""
-
-_QUERY = "run_query"
-"""dbt's macro whose result is rows of the warehouse: a macro that all know, with a value that none knows here."""
-_QUALIFIER_MARK = "."
-"""Begins the name of a value that nobody gave, and that stands before the dot of a table's name."""
-_TYPE_MARK = ":"
-"""Begins the name of what stands for a type."""
-_VALUE_MARK = "?"
-"""Begins the name of a value that nobody gave, and that may stand for a column."""
-_MARKS = (_VALUE_MARK, _QUALIFIER_MARK)
-_ONLY_A_TYPE = " (a type)"
-
-
-def is_unbounded(note: Diagnostic) -> bool:
-    """Return whether a note is about missing SQL that could read any table: a macro without a definition may make a
-    subquery wherever it stands.
-    """
-    if note.code != "template" or note.severity != "warning":
-        return False
-    if note.message.endswith(_ONLY_A_TYPE):
-        return False
-    return note.message.endswith((UNNAMED_RELATION, UNNAMED_TARGET)) or _UNBOUNDED.match(note.message) is not None
-
-
-def _missing(name: str, reasons: Mapping[str, str]) -> str:
-    """Describe SQL that is missing: ``name`` stands for it, or for a part of it (``macro_item_0``)."""
-    if name[:1] == _TYPE_MARK:
-        return _missing(name[1:], reasons) + _ONLY_A_TYPE
-    if name[:1] == "!":
-        return name[1:]
-    if name[:1] == "=" and _PART_END in name:
-        pattern, _, value = name[1:].partition(_PART_END)
-        why = UNNAMED_TARGET if pattern[:1] == _TARGET_MARK else UNNAMED_RELATION
-        return f"{pattern.lstrip(f'{_TARGET_MARK}{_PART_MARK}')} is named by {value}, which has no value: {why}"
-    if name[:2] == f"={_TARGET_MARK}":
-        return f"{name[2:]} has no value: {UNNAMED_TARGET}"
-    if name[:1] == "=":
-        return f"{name[1:]} has no value: {UNNAMED_RELATION}"
-    if name[:1] == _VALUE_MARK:
-        return f"{name[1:]} has no value, or a part of it: which columns are read is not known"
-    known = [key for key in reasons if name == key or name.startswith(f"{key}_")]
-    if known:
-        return reasons[max(known, key=len)]
-    if name == _QUERY or name.startswith(f"{_QUERY}_"):
-        return f"the SQL of {_QUERY} is missing: what its query returns is not known here"
-    return f"macro {name} is not known: the SQL that it makes is missing"
-
-
-def _before(match: re.Match[str], size: int) -> str:
-    """The text before a place, without the marks of lines."""
-    return _MARK.sub("", match.string[max(0, match.start() - size) : match.start()])
-
-
-def _names_relation(match: re.Match[str]) -> bool:
-    """Return whether a value that nobody gave is the whole name of a relation, or the last part of one; or a whole
-    query or condition, which may name relations.
-    """
-    before = _before(match, 200)
-    behind = _MARK.sub("", match.string[match.end() : match.end() + 40])
-    if _QUERY_PLACE.search(before) and _CLOSING.match(behind):
-        return True
-    if _CONDITION_PLACE.search(before) and _AFTER_CONDITION.match(behind):
-        return True
-    return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))
-
-
-def _names_target(match: re.Match[str]) -> bool:
-    """Return whether a value that nobody gave is the whole name of a relation that is written, or the last part."""
-    behind = _MARK.sub("", match.string[match.end() : match.end() + 40]).lstrip('"`')
-    return _TARGET_PLACE.search(_before(match, 200)) is not None and not (
-        behind[:1].isalnum() or behind[:1] in ("_", ".", "\ue002")
-    )
-
-
-def _place_of(match: re.Match[str]) -> str | None:
-    """Return the marks of a value that nobody gave and that names a relation, or a part of one; None for others."""
-    if _names_target(match):
-        return f"={_TARGET_MARK}"
-    if _names_relation(match):
-        return "="
-    before, behind = _before(match, 200), _MARK.sub("", match.string[match.end() : match.end() + 80])
-    left, right = _PART_BEFORE.search(before), _PART_BEHIND.match(behind)
-    prefix, suffix = left.group() if left else "", right.group() if right else ""
-    before, behind = before[: len(before) - len(prefix)], behind[len(suffix) :]
-    pattern = _HOLES.sub("*", f"{prefix}*{suffix}")
-    follows = behind.lstrip('"`]')[:1]
-    if pattern.strip("*") == "" or follows == ".":
-        return None
-    if _TARGET_PLACE.search(before) is not None:
-        return f"={_TARGET_MARK}{_PART_MARK}{pattern}{_PART_END}"
-    is_read = follows != "(" and _PART_PLACE.search(before) is not None
-    return f"={_PART_MARK}{pattern}{_PART_END}" if is_read else None
-
-
-def _filled(place: str, name: str) -> str:
-    """Return the name of a relation that a value without a value is in; the empty text where it holds several."""
-    pattern = place.rpartition(_PART_MARK)[2].removesuffix(_PART_END)
-    if _PART_MARK not in place:
-        return name
-    return pattern.replace("*", name) if pattern.count("*") == 1 else ""
-
-
-_HOLE = r"(?:\ue002[^\ue002\ue003]*\ue003|\$?\{[^{}]*\})"
-_HOLES = re.compile(_HOLE)
-"""Other values in the same name."""
-_PART_BEFORE = re.compile(rf"(?:[\w$-]|{_HOLE})+\Z")
-_PART_BEHIND = re.compile(rf"(?:[\w$-]|{_HOLE})+")
-_PART_PLACE = re.compile(r"\b(?:FROM|JOIN|USING)\s+(?:[^\s(),]*\.)?[\"`\[]?\Z", re.IGNORECASE)
-
-
-def _is_qualifier(match: re.Match[str]) -> bool:
-    """Return whether a value that nobody gave is a part before the last of the name of a relation."""
-    behind = _MARK.sub("", match.string[match.end() : match.end() + 40])
-    return behind.lstrip('"`')[:1] == "." and _QUALIFIER_PLACE.search(_before(match, 200)) is not None
-
-
-def _column_of(match: re.Match[str], name: str) -> str:
-    """Return the name that a value nobody gave is, or is a part of, where that may be a column's; else nothing."""
-    before = _before(match, 80)
-    behind = _MARK.sub("", match.string[match.end() : match.end() + 80])
-    left, right = _NAME_END.search(before), _NAME_START.match(behind)
-    prefix, suffix = left.group() if left else "", right.group() if right else ""
-    before, behind = before[: len(before) - len(prefix)], behind[len(suffix) :]
-    if not prefix + suffix and _value(match, name) != name:
-        return ""
-    if before[-1:] in _GLUE or behind[:1] in _GLUE or behind[:1] in (".", "(") or _NAME_PLACE.search(before):
-        return ""
-    return prefix + name + suffix
-
-
-_GLUE = frozenset({"'", '"', "`", "$", "@", "\ue002", "\ue003", "/", "-"})
-"""What a name beside it is not alone with: a text, a parameter, a path, another value."""
-_NAME_END = re.compile(r"\w+\Z")
-_NAME_START = re.compile(r"\w+")
-_NAME_PLACE = re.compile(
-    r"(?:\bAS|\b(?:TABLE|VIEW|INTO|UPDATE|SCHEMA|DATABASE|EXISTS|USE|ROLE|TO))\s+\Z", re.IGNORECASE
-)
-"""Before an alias, or a name of something that is no column."""
 
 
 def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, dict[int, None]]) -> Variant:
     """Take the line marks and the places of unknown macros out of a rendering; note the latter in ``unknown``."""
     if "\ue002" in output:
-        for match in _UNKNOWN.finditer(output):
-            name = match.group(1)
-            place = _place_of(match) if name[:1] == "=" else None
-            if place is not None:
-                name = f"{place}{name[1:]}"
-            elif name[:1] == "=":
-                column = _column_of(match, name[1:])
-                if not column and not _is_qualifier(match):
-                    continue
-                name = _VALUE_MARK + column if column else _QUALIFIER_MARK + name[1:]
+        for match in MISSING.finditer(output):
+            name = missing_values.noted(match)
+            if not name:
+                continue
             mark = output.rfind("\ue000", 0, match.start())
             line = int(output[mark + 1 : output.find("\ue001", mark)]) if mark >= 0 else 1
-            is_type = name[:1] not in ("!", "=", *_MARKS) and _TYPE_PLACE.search(_before(match, 400))
-            unknown.setdefault(_TYPE_MARK + name if is_type else name, {})[line] = None
-        output = _UNKNOWN.sub(_place, output)
+            unknown.setdefault(name, {})[line] = None
+        output = MISSING.sub(missing_values.replacement, output)
     parts, lines = _unmarked(output)
     return Variant(fill("".join(parts), variables), tuple(lines))
 
@@ -459,7 +275,7 @@ def _unmarked(output: str) -> tuple[list[str], list[int]]:
     """Of the last line."""
     here, position = 1, 0
     while position <= len(output):
-        mark = _MARK.search(output, position)
+        mark = LINE_MARK.search(output, position)
         piece = output[position : len(output) if mark is None else mark.start()]
         if piece:
             parts.append(piece)
@@ -475,68 +291,3 @@ def _unmarked(output: str) -> tuple[list[str], list[int]]:
             break
         here, position = int(mark.group(1)), mark.end()
     return parts, lines
-
-
-def _place(match: re.Match[str]) -> str:
-    """An unknown macro's call: an expression where one is expected, nothing (a comment) where a clause would be.
-
-    An unknown value is a name, or a literal where it is compared.
-    """
-    name = match.group(1)
-    if name[:1] == "=":
-        return _value(match, name[1:])
-    if name[:1] == "!":
-        return ""
-    before = _before(match, 400)
-    before = _COMMENTS.sub(" ", before).rstrip()
-    if not before:
-        return " " if not name else f"/* {name} */"
-    # AS ({{ macro() }}), FROM ({{ macro() }}): nothing but a query can stand there.
-    if _QUERY_PLACE.search(before) and _CLOSING.match(match.string, match.end()):
-        return f"SELECT * FROM {name}()"
-    if _TYPE_PLACE.search(before):
-        return "UNKNOWN"
-    last = before[-1]
-    if _NAMED_QUERY.match(match.string, match.end()) or _PART.match(match.string, match.end()):
-        return name
-    if last in ",(=<>+-*/|.%":
-        return f"{name}()"
-    if last.isalnum() or last == "_":
-        word = _LAST_WORD.search(before)
-        if word and word.group().upper() == "AS":
-            return name or "x"
-        if word and word.group().upper() in _OPERAND_WORDS:
-            return f"{name}()"
-    return f"/* {name} */"
-
-
-_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-_QUERY_PLACE = re.compile(r"\b(?:AS|FROM|JOIN)\s*\(\Z", re.IGNORECASE)
-_CLOSING = re.compile("(?:\\s|\ue000\\d+\ue001)*\\)")
-"""``AS ({{ macro() }})``: what the macro makes is a query."""
-_PART = re.compile("(?:\ue000\\d+\ue001)?[_\\d]")
-"""``{{ macro() }}_raw``: a part of a name."""
-_NAMED_QUERY = re.compile("(?:\\s|\ue000\\d+\ue001)+AS(?:\\s|\ue000\\d+\ue001)*\\(", re.IGNORECASE)
-"""``{{ macro() }} AS (SELECT …``: the name of a common table expression."""
-_TYPE_PLACE = re.compile(r"(?:::|\bCAST\s*\((?:[^()]|\([^()]*\))*\s+AS)\s*\Z", re.IGNORECASE)
-"""``CAST(a AS {{ type }})``, ``a::{{ type }}``: a type is expected."""
-
-_COMPARED = re.compile(
-    r"(?:(?<![=:<>!@|-])(?:=|<>|!=|<=|>=|<|>)\s*|\s[+-]\s+|\bIN\s*\(\s*|\b(?:LIKE|ILIKE|BETWEEN|LIMIT|OFFSET|INTERVAL)\s+"
-    r"|\bBETWEEN\s+\S+\s+AND\s+)\Z",
-    re.IGNORECASE,
-)
-
-
-def _value(match: re.Match[str], name: str) -> str:
-    """``d >= {{ day }}`` compares with a value; a name there would be taken for a column."""
-    source = match.string
-    mark = _MARK.match(source, match.end())
-    end = mark.end() if mark else match.end()
-    following = source[end : end + 1]
-    if following.isalnum() or following in ("_", ".", "(", "'", '"', "`", "\ue002"):
-        return name
-    before = _MARK.sub("", source[max(0, match.start() - 120) : match.start()])
-    if _TYPE_PLACE.search(before):
-        return "UNKNOWN"
-    return f"'{name}'" if _COMPARED.search(before) else name

@@ -69,6 +69,7 @@ class Walk:
         reads: Ids of the tables that were read, in order, with the arms in which they were (see ``arm_of``).
         writes: What the statement does, as far as it was walked.
         handed: By dataset, the dependencies of values that are handed to routines that write it.
+        calling: The tables whose rows decide how often a query calls routines that nobody sees the rows of.
         ambiguous: For each ambiguous name: its candidate refs, the name, line and column.
         named: Dependencies of every column name that was resolved, whether or not anything comes of it.
         bounds: By the id of a SELECT's node: how many of what there are in each of its groups.
@@ -99,6 +100,7 @@ class Walk:
         self.bounds: dict[int, list[Bound]] = {}
         self.diagnostics: dict[Diagnostic, None] = {}
         self.handed: dict[str, set[int]] = {}
+        self.calling: dict[str, tuple[int, ...]] = {}
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
         self.presumed = False
         self.groups = 0

@@ -56,7 +56,7 @@ def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:
         for condition in walk.conditions:
             restrict(walk, condition)
         for test in walk.tests:
-            decide(walk, test)
+            decide(walk, test, fetches=bool(tree.args.get("fetches")))
         _name_all(walk, tree)
     return walk.writes
 

@@ -47,6 +47,18 @@ def exclusive(one: Path, other: Path) -> bool:
     return False
 
 
+class DeclaredHandler(NamedTuple):
+    """A handler of MySQL, which stands before the statements whose errors it handles."""
+
+    depth: int
+    """Blocks that are open where it is declared."""
+    branch: int
+    leaves: bool
+    """It expects an error that it names, and leaves the block."""
+    of_queries: bool
+    """It runs only where a query or cursor has no row."""
+
+
 @dataclass(slots=True)
 class _Open:
     """A branch that is not over yet."""
@@ -128,6 +140,10 @@ class Branches:
     def forget_exits(self) -> None:
         """A routine that stands among others is over."""
         self.outer_tests = self._given_tests
+
+    def handles(self) -> bool:
+        """Return whether the innermost branch is an exception handler."""
+        return bool(self.open) and self.open[-1].kind == "handler"
 
     def innermost_loop(self) -> int | None:
         """Return the number of the innermost loop that is open."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.scripts.control.branches import Branches, Path
+from govtool.capture.sql.scripts.control.branches import Branches, DeclaredHandler, Path
 
 
 class Text(NamedTuple):
@@ -30,6 +30,10 @@ class ControlFlow:
         """Within a routine's body or a block: procedural statements may occur."""
         self.depth = 0
         """Blocks that are open."""
+        self.blocks: dict[int, int] = {}
+        """By the number of blocks that are open: how many statements there were when the last one of them began."""
+        self.handlers: list[DeclaredHandler] = []
+        """Those of MySQL whose blocks are open."""
         self.declarations = False
         """In a declaration section."""
         self.owner = False

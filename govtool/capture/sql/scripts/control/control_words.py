@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql.scripts import routines, table_functions, triggers
 from govtool.capture.sql.scripts.control import (
     bindings,
-    early_exits,
+    handled_errors,
     idle_conditions,
     strings,
     variable_statements,
@@ -56,6 +56,9 @@ def _begin(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     flow.branches.block(flow.depth)
     if second == "CATCH":
         _branch(reader, "handler")
+        handled_errors.begun(reader, tokens, expected=False)
+    else:
+        flow.blocks[flow.depth] = len(reader.statements)
     skip = 1
     if second == "NOT":
         skip = 3
@@ -81,6 +84,7 @@ def _end(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     elif not block and not unseparated and flow.branches.ends_case(flow.depth):
         return None
     if block in ("", "TRY", "CATCH") and flow.depth:
+        handled_errors.ended(reader, tokens)
         if unseparated:
             flow.branches.block_passed(flow.depth)
         else:
@@ -161,6 +165,10 @@ def _to_then(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
         _branch(reader, _OPENED[head])
     else:
         reader.flow.branches.next(("case", "handler") if head == "WHEN" else ("if",))
+    if reader.flow.branches.handles():  # behind WHEN are names of errors
+        if head == "EXCEPTION":
+            handled_errors.begun(reader, tokens, expected=handled_errors.expects(tokens[1:index]))
+        return tokens[index + 1 :] or None
     when = find_word(tokens[:index], {"WHEN"}, 1) if head == "CASE" else -1
     for part in (tokens[1:when], tokens[when + 1 : index]) if when > 0 else (tokens[1:index],):
         _test(reader, part)
@@ -181,7 +189,7 @@ def _decided(reader: StatementReader, tokens: list[Token], test: exp.Expr) -> No
     """Note that a condition decides whether the branch that has just begun is taken."""
     idle_conditions.noted(reader, tokens, test)
     if not reader.flow.branches.evaluated(test):
-        early_exits.too_many(reader, tokens, "if")
+        handled_errors.too_many(reader, tokens, "if")
 
 
 _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}
@@ -267,12 +275,7 @@ def _declare(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
     name = reader.lex.name
     handler = find_word(tokens, {"HANDLER"}, 1)
     if handler > 0:
-        index = find_word(tokens, {"BEGIN"}, handler)
-        if index < 0:
-            return None
-        flow.depth += 1
-        _branch(reader, "handler")
-        return tokens[index + 1 :] or None
+        return _handler(reader, tokens, find_word(tokens, {"FOR"}, handler))
     if name in SECTION_DIALECTS and (flow.inside or name in ("snowflake", "oracle")):
         flow.inside = flow.declarations = True
         return tokens[1:] or None
@@ -283,6 +286,19 @@ def _declare(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
     if name not in variables.MARKED:
         _hold_declared(reader, tokens)
     return tokens
+
+
+def _handler(reader: StatementReader, tokens: list[Token], start: int) -> list[Token] | None:
+    """``DECLARE CONTINUE HANDLER FOR NOT FOUND`` and the statement, or block, that it runs."""
+    index = handled_errors.after_conditions(tokens, start) if start > 0 else len(tokens)
+    if index >= len(tokens):
+        return None
+    block = word(tokens[index]) == "BEGIN"
+    reader.branches += 1
+    handled_errors.declared(reader, tokens[:index])
+    reader.flow.depth += block
+    reader.flow.branches.begin("handler", reader.branches, reader.flow.depth, waits=not block)
+    return tokens[index + block :] or None
 
 
 def _hold_declared(reader: StatementReader, tokens: list[Token]) -> None:

@@ -12,16 +12,14 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.scripts.control import variables
-from govtool.capture.sql.scripts.control.branches import MAX_TESTS
+from govtool.capture.sql.scripts.control import handled_errors, variables
 from govtool.capture.sql.scripts.control.variables import AssignmentTarget
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.syntax.lexer import find_word, word
 from govtool.capture.sql.syntax.marks import EXITED
 
 _FROM_LOOPS: Final = frozenset({"EXIT", "CONTINUE", "BREAK", "LEAVE", "ITERATE"})
-_FROM_ROUTINES: Final = frozenset({"RETURN", "THROW", "SIGNAL", "RAISERROR", "RAISE"})
-EXITS: Final = _FROM_LOOPS | _FROM_ROUTINES
+EXITS: Final = _FROM_LOOPS | handled_errors.ERRORS | {"RETURN"}
 """First words of statements that leave a routine or a loop."""
 _NOTICES: Final = frozenset({"NOTICE", "INFO", "LOG", "DEBUG", "WARNING"})
 _GOES_ON: Final = frozenset({"NEXT", "QUERY"})
@@ -37,8 +35,9 @@ def exited(reader: StatementReader, tokens: list[Token]) -> None:
     branches = reader.flow.branches
     when = find_word(tokens, {"WHEN"}, 1) if head in ("EXIT", "CONTINUE") else -1
     found = variables.expressions_of(reader, tokens[when + 1 :]) if when > 0 else []
-    if not found and not any([item.tests for item in branches.open]):  # noqa: C419
+    if not found and (not any([item.tests for item in branches.open]) or handled_errors.passes_on(reader, tokens)):  # noqa: C419
         return
+    handled_errors.raised(reader, tokens)
     label = tokens[1].text if len(tokens) > 1 and when != 1 else ""
     loop: int | None = _loop(reader, label) if head in _FROM_LOOPS else None
     inner = branches.innermost_loop()
@@ -63,15 +62,9 @@ def _decides(reader: StatementReader, tokens: list[Token], found: list[exp.Expr]
     target = AssignmentTarget(f"@@{name}")
     reader.add(tokens, variables.tree_of([target], expression=value, quiet=True, keeps=True), "ignored", head="exit")
     if not branches.exited(test, loop):
-        too_many(reader, tokens, "exit")
+        handled_errors.too_many(reader, tokens, "exit")
     if loop is not None:
         _repeat(reader, test, loop)
-
-
-def too_many(reader: StatementReader, tokens: list[Token], head: str) -> None:
-    """Note that more conditions decide about a statement than are followed."""
-    message = f"more than {MAX_TESTS} conditions decide about one statement"
-    reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head=head)
 
 
 def _repeat(reader: StatementReader, test: exp.Expr, loop: int) -> None:

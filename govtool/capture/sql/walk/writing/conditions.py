@@ -36,21 +36,32 @@ def restrict(walk: Walk, condition: TriggerCondition) -> None:
             write.reads.setdefault(condition.table, EVERYWHERE)
 
 
-def decide(walk: Walk, test: exp.Expr) -> None:
-    """Let what is written depend on the condition of an IF around it. What it does not find, others report."""
+def decide(walk: Walk, test: exp.Expr, *, fetches: bool = False) -> None:
+    """Let what is written depend on the condition of an IF around it. What it does not find, others report.
+
+    Args:
+        walk: That of the statement, with what it writes.
+        test: The condition.
+        fetches: The statement is a FETCH: the row that it gives a variable is the same, however often a loop runs.
+    """
     reads, walk.reads = walk.reads, {}
     diagnostics, walk.diagnostics = walk.diagnostics, {}
     ambiguous = dict(walk.ambiguous)
     rows = _deciding_rows(walk, test, Scope(None))
+    found = walk.reads
     walk.reads, walk.diagnostics, walk.ambiguous = reads, diagnostics, ambiguous
     decided: dict[int, exp.Expr | None] = {dep: None for dep in rows if dep & KIND_MASK != OPAQUE}
     _depend(walk, decided)
     steering = as_conditions(decided, walk.interner)
-    leaves = isinstance(test, nodes.Parameter) and test.this.name == EXITED
+    exit_ = test.this.name if isinstance(test, nodes.Parameter) else ""
+    keeps = exit_.startswith(EXITED) if fetches else exit_ == EXITED
     for write in walk.writes:
-        if write.mode == "assign" and not (leaves and _is_local(write)):
+        if write.mode == "assign" and not (keeps and _is_local(write)):
             # what a variable is may say whether it was set
             write.output.deps = [bounded((*deps, *steering)) for deps in write.output.deps]
+        for name in found:  # whether there are rows at all: IF EXISTS (SELECT 1 FROM t)
+            if name != write.target:
+                write.reads.setdefault(name, EVERYWHERE)
 
 
 def _is_local(write: Write) -> bool:

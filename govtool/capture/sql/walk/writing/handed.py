@@ -13,6 +13,7 @@ from govtool.capture.sql.walk.dependencies import OPAQUE, TRANSFORMATION
 from govtool.capture.sql.walk.expressions.expression import collect
 from govtool.capture.sql.walk.query import output_of
 from govtool.capture.sql.walk.scope import Scope
+from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
 
 
@@ -23,6 +24,7 @@ def call(walk: Walk, tree: exp.Expr) -> None:
         saved, walk.rows = walk.rows, {}
         reads, walk.reads = walk.reads, {}
         output_of(walk, query, None, None)  # its calls hand over what they are given
+        walk.calling.update(walk.reads)
         walk.rows, walk.reads = saved, reads
     if not routine:
         return
@@ -43,8 +45,12 @@ def handed_writes(walk: Walk) -> Iterable[Write]:
     What decides about the rows of a query decides how often it calls them.
     """
     decided = [dep for write in walk.writes for dep in write.rows]
+    calling = dict(walk.calling)
+    for write in walk.writes:
+        calling.update(write.reads)
     for target, deps in walk.handed.items():
         write = Write(target, "insert", "append", defines=False)
         write.rows = dict.fromkeys([dep & ROW_OF | OPAQUE for dep in (*deps, *decided)])
-        if write.rows:
+        write.reads = {name: EVERYWHERE for name in calling if name != target}
+        if write.rows or write.reads:
             yield write

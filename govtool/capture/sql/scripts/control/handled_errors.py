@@ -1,0 +1,240 @@
+"""Errors that a block handles: what decides whether its handler runs, and what an error undoes.
+
+``BEGIN SELECT … INTO STRICT n …; EXCEPTION WHEN no_data_found THEN INSERT INTO log …`` writes the log where a statement
+of the block fails. That depends on all that these statements read: their queries are a condition of the handler. Where
+the handler names the error, as here, the script expects it, and the queries are a condition of the rest of the block,
+too. ``WHEN OTHERS`` guards against what nobody expects: a statement that fails has a verdict on what it writes, and not
+on what its script writes elsewhere.
+
+In PostgreSQL an error takes back what the block had written, or the routine, where nobody handles it ("PL/pgSQL:
+Trapping Errors"). A RAISE under a condition is therefore also a DELETE of our own from the tables that were written
+before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from govtool.capture.sql.scripts.control import row_counts, variables
+from govtool.capture.sql.scripts.control.branches import MAX_TESTS, DeclaredHandler
+from govtool.capture.sql.scripts.control.variables import AssignmentTarget
+from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.scripts.trees import tree_of
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import word
+from govtool.capture.sql.syntax.marks import EXITED
+
+ERRORS: Final = frozenset({"THROW", "SIGNAL", "RAISERROR", "RAISE"})
+"""First words of statements that raise an error."""
+MAX_ERRORS: Final = 4_000
+"""Statements of a script whose errors are followed, those in several blocks counted as often."""
+_UNEXPECTED: Final = frozenset({"OTHERS", "OTHER", "ERROR", "SQLEXCEPTION", "SQLWARNING"})
+"""Names of errors that stand for all errors."""
+_FETCHING: Final = frozenset({"select", "fetch"})
+_CHANGES: Final = (exp.Insert, exp.Update, exp.Delete, exp.Merge)
+
+
+def begun(reader: StatementReader, tokens: list[Token], *, expected: bool) -> None:
+    """Note what decides whether the handler that has just begun runs: all that its block has read.
+
+    Args:
+        reader: Behind the statements of the block.
+        tokens: Those with which the handler begins.
+        expected: The handler names the error, so that the whole block depends on it.
+    """
+    flow = reader.flow
+    block = range(flow.blocks.get(flow.depth, len(reader.statements)), len(reader.statements))
+    reads = _block_reads(reader, tokens, block)
+    if not reads:
+        return
+    if not flow.branches.evaluated(_failed(reader, tokens, reader.branches, reads)):
+        too_many(reader, tokens, "exception")
+    if expected:
+        _decide(reader, tokens, block, reads)
+
+
+def declared(reader: StatementReader, head: list[Token]) -> None:
+    """Note a handler of MySQL that has just begun: ``DECLARE EXIT HANDLER FOR NOT FOUND``."""
+    words = {word(token) for token in head}
+    leaves = "EXIT" in words and not words & _UNEXPECTED
+    of_queries = word(head[-1]) == "FOUND" and not any(token.token_type == marks.COMMA for token in head)
+    reader.flow.handlers.append(DeclaredHandler(reader.flow.depth, reader.branches, leaves, of_queries))
+
+
+def ended(reader: StatementReader, tokens: list[Token]) -> None:
+    """Let what the block that ends has read decide about the handlers that it declared."""
+    flow = reader.flow
+    start = flow.blocks.get(flow.depth, len(reader.statements))
+    for handler in [each for each in flow.handlers if each.depth == flow.depth]:
+        flow.handlers.remove(handler)
+        written: list[int] = []
+        block: list[int] = []
+        for number in range(start, len(reader.statements)):
+            inside = handler.branch in [arm.branch for arm in reader.statements[number].branch]
+            (written if inside else block).append(number)
+        queried = [number for number in block if reader.statements[number].head in _FETCHING]
+        reads = _block_reads(reader, tokens, queried if handler.of_queries else block)
+        if reads:
+            test = _failed(reader, tokens, handler.branch, reads)
+            for number in written:
+                _test(reader, number, test)
+        if reads and handler.leaves:
+            _decide(reader, tokens, block, reads)
+
+
+def _failed(reader: StatementReader, tokens: list[Token], branch: int, reads: list[exp.Expr]) -> exp.Expr:
+    """Return the condition that a block fails: a variable of our own, which is given all that the block has read."""
+    name = f"{EXITED}to {branch}"
+    value = exp.Select(expressions=reads)
+    tree = variables.tree_of([AssignmentTarget(f"@@{name}")], expression=value, quiet=True, keeps=True)
+    reader.add(tokens, tree, "ignored", head="exit")
+    return exp.Parameter(this=exp.Parameter(this=exp.Var(this=name)))
+
+
+def _block_reads(reader: StatementReader, tokens: list[Token], numbers: Sequence[int]) -> list[exp.Expr]:
+    """Return all that the statements of a block read, and their conditions."""
+    statements = [reader.statements[number] for number in numbers if reader.statements[number].head != "exit"]
+    if not _follows(reader, tokens, len(statements)):
+        return []
+    reads = [item for statement in statements for item in _reads(tree_of(statement), reader.lex.name)]
+    tests = [test for statement in statements for test in statement.tests]
+    tests += [condition.test for condition in reader.conditions if condition.at in numbers]
+    outer = {id(test) for test in reader.flow.branches.tests}
+    # What an inner block reads is there by its statements.
+    unique = {id(test): test for test in tests if id(test) not in outer and not test.args.get("block")}
+    return reads + [test.copy() for test in unique.values()]
+
+
+def _follows(reader: StatementReader, tokens: list[Token], count: int) -> bool:
+    """Count statements that errors are followed of; False, with a note, where a script has too many."""
+    before = reader.errors
+    reader.errors += count
+    if before <= MAX_ERRORS < reader.errors:
+        too_many(reader, tokens, "exception")
+    return reader.errors <= MAX_ERRORS
+
+
+def _decide(reader: StatementReader, tokens: list[Token], block: Sequence[int], reads: list[exp.Expr]) -> None:
+    """Let what a block reads decide about what it writes."""
+    written = _writes(reader, block)
+    if len(written) * len(reads) > MAX_ERRORS:
+        too_many(reader, tokens, "exception")
+        return
+    test = exp.Tuple(expressions=[item.copy() for item in reads], block=True)
+    for number in written:
+        _test(reader, number, test)
+
+
+def _test(reader: StatementReader, number: int, test: exp.Expr) -> None:
+    """Let a condition decide about a statement."""
+    statement = reader.statements[number]
+    if statement.tree is not None and statement.head != "exit" and len(statement.tests) < MAX_TESTS:
+        reader.statements[number] = statement._replace(tests=(*statement.tests, test))
+
+
+def too_many(reader: StatementReader, tokens: list[Token], head: str) -> None:
+    """Note that more conditions decide about a statement than are followed."""
+    message = f"more than {MAX_TESTS} conditions decide about one statement"
+    reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head=head)
+
+
+def _writes(reader: StatementReader, numbers: Sequence[int]) -> list[int]:
+    """The statements that write rows: what a variable of the block is, matters only where the block goes on."""
+    return [number for number in numbers if not isinstance(reader.statements[number].tree, exp.Set)]
+
+
+def _reads(tree: exp.Expr | None, dialect: str) -> list[exp.Expr]:
+    """What a statement reads: the values that it computes, and the rows that it touches."""
+    if isinstance(tree, exp.Set) and not tree.args.get("counts"):
+        if tree.args.get("fetches"):
+            return [exp.column(tree.args["fetches"])]
+        tree = tree.args.get("expression")
+    if isinstance(tree, exp.Query):
+        query = tree.copy()
+        query.set("into", None)
+        return [exp.Subquery(this=query)]
+    if not isinstance(tree, _CHANGES):
+        return []
+    found = row_counts.counted_rows(tree, dialect)
+    if found is None:
+        return []
+    found.set("expressions", _values(tree) or [exp.Literal.number(1)])
+    reads: list[exp.Expr] = [exp.Subquery(this=found)]
+    if isinstance(tree, exp.Insert):
+        if isinstance(tree.expression, exp.Query):
+            reads.append(exp.Subquery(this=tree.expression.copy()))
+        table = _changed(tree)
+        if table is not None:
+            rows = exp.Table(this=table.this, db=table.args.get("db"), catalog=table.args.get("catalog")).copy()
+            one = [exp.Literal.number(1)]
+            reads.append(exp.Exists(this=exp.Select(expressions=one, from_=exp.From(this=rows))))
+    return reads
+
+
+def _values(tree: exp.Expr) -> list[exp.Expr]:
+    """The values that a statement gives columns, but for those of a query."""
+    if isinstance(tree, exp.Merge):
+        whens = tree.args.get("whens")
+        return [value for when in (whens.expressions if whens is not None else ()) for value in _values(when)]
+    if isinstance(tree, exp.When):
+        then = tree.args.get("then")
+        return _values(then) if isinstance(then, (exp.Insert, exp.Update)) else []
+    if isinstance(tree, exp.Update):
+        return [item.expression.copy() for item in tree.expressions if isinstance(item, exp.EQ)]
+    given = tree.args.get("expression")
+    if isinstance(given, exp.Values):
+        return [value.copy() for row in given.expressions for value in (getattr(row, "expressions", None) or [row])]
+    return [value.copy() for value in given.expressions] if isinstance(given, exp.Tuple) else []
+
+
+def _changed(tree: exp.Expr) -> exp.Expr | None:
+    """The table that a statement changes, as written."""
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    return target if isinstance(target, exp.Table) else None
+
+
+def expects(tokens: list[Token]) -> bool:
+    """Return whether ``EXCEPTION WHEN error THEN`` names the error."""
+    return not {word(token) for token in tokens} & _UNEXPECTED
+
+
+def after_conditions(tokens: list[Token], start: int) -> int:
+    """Return where the statement of a handler begins, behind ``FOR SQLSTATE '23000', NOT FOUND``."""
+    at = start + 1
+    while at < len(tokens):
+        head = word(tokens[at])
+        at += 1 + (head == "NOT")
+        if head == "SQLSTATE":
+            at += 1 + (at < len(tokens) and word(tokens[at]) == "VALUE")
+        if at >= len(tokens) or tokens[at].token_type != marks.COMMA:
+            break
+        at += 1
+    return at
+
+
+def raised(reader: StatementReader, tokens: list[Token]) -> None:
+    """Let the conditions of a RAISE decide about what the routine has written before it, which the error undoes."""
+    if word(tokens[0]) != "RAISE" or reader.lex.name not in variables.PLPGSQL:
+        return
+    written: dict[str, exp.Expr] = {}
+    for statement in reader.statements[min(reader.flow.blocks.values(), default=len(reader.statements)) :]:
+        # Of these, a stub does not have the table.
+        tree = tree_of(statement) if isinstance(statement.tree, (exp.Update, exp.Delete)) else statement.tree
+        table = _changed(tree) if isinstance(tree, _CHANGES) and statement.head != "raise" else None
+        if table is not None:
+            written.setdefault(table.sql(), table)
+    counter, reader.counter = reader.counter, None
+    for table in written.values() if _follows(reader, tokens, len(written)) else ():
+        undone = exp.Delete(this=table.copy(), where=exp.Where(this=exp.true()))
+        reader.add(tokens, undone, "ignored", head="raise")
+    reader.counter = counter
+
+
+def passes_on(reader: StatementReader, tokens: list[Token]) -> bool:
+    """Return whether an error is only raised again: in a handler, under no other condition."""
+    tested = [item.kind for item in reader.flow.branches.open if item.tests]
+    return word(tokens[0]) in ERRORS and all([kind == "handler" for kind in tested])  # noqa: C419
