@@ -153,11 +153,18 @@ def test_types_are_those_that_spark_infers(tmp_path):
     table = read_csv(file)
     kinds = [pa.int32(), pa.int64(), pa.float64(), pa.float64(), pa.date32(), pa.timestamp("us", "UTC"), pa.bool_()]
     assert [field.type for field in table.schema][:7] == kinds
-    assert table.column("s").to_pylist() == ["a", ""]
+    assert table.column("s").to_pylist() == ["a", None]  # as Spark: nullValue is the empty text, quoted or not
     assert table.column("n").to_pylist() == [None, None]
     assert table.schema.field("big").type == pa.decimal128(20, 0)
-    file.write_text('a,b,c\np\n\n"q\r\n",""\nr,,x', encoding="utf-8", newline="")
-    assert read_csv(file).to_pydict() == {"a": ["p", "q\r\n", "r"], "b": [None, "", None], "c": [None, None, "x"]}
+    for blanks in ("", "  \t"):
+        file.write_text(f'a,b,c\np\n{blanks}\n"q\r\n",""\nr,"a ""b"", c",x', encoding="utf-8", newline="")
+        rows = {"a": ["p", "q\r\n", "r"], "b": [None, None, 'a "b", c'], "c": [None, None, "x"]}
+        assert read_csv(file).to_pydict() == rows
+    for cell, problem in ((r'"a\"b"', "behind a backslash"), ('"in"side', "text behind the quote")):
+        file.write_text(f'a,b\n"1\n2",x"y\n{cell},2\n', encoding="utf-8")
+        with pytest.raises(UsageError, match=problem) as quotes:
+            read_csv(file)
+        assert quotes.value.location == f"{file}:4"
     file.write_text('a,b\n1\n"2\n",3,4\n', encoding="utf-8")
     with pytest.raises(UsageError, match="3 cells, and the header has 2") as uneven:
         read_csv(file)
