@@ -78,3 +78,25 @@ def test_a_line_is_a_record_and_its_values_are_those_that_spark_reads(kind, spar
         for name, found in answer.relations.items():
             left = Counter(row.after for _, row in found.rows if row.after is not None)
             assert (left, found.gains_possible) == (after[name], False), (mode, name)
+
+
+@govtool.module("Wide", ["T"], outputs=["Kinds"])
+def wide(t):
+    return {"Kinds": t.groupBy("id").pivot("name").count()}
+
+
+def test_columns_that_hang_on_the_records_are_no_crash(spark, tmp_path):
+    """Without b, a pivot has one column less: only the schema of a new run tells which."""
+    store = Store.init(str(tmp_path / "store"))
+    flow = govtool.Workflow("wide", nodes={"wide": wide}, edges=[])
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "T.csv").write_text("id,name\n1,a\n1,b\n", encoding="utf-8")
+    made = govtool.run_workflow(
+        flow, tmp_path / "in", state=tmp_path / "state", spark=spark, mode="records", store=store.uri
+    ).run
+    with opened_run(store, store.head("main"), made.id) as opened:
+        (source,) = (each for path, each in made.relations.items() if path.endswith("T.csv"))
+        token = opened.files.rows(source).tokens[1]
+    answer = govtool.open(store.uri).workflow_delete(made.id, token, mode="auto", program=flow, spark=spark)
+    assert [row.status for _, row in answer.relations["Kinds"].rows] == ["unknown"]
+    assert "has other columns without the records: id, a" in str(answer.not_replayable)
