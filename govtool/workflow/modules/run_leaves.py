@@ -225,7 +225,7 @@ def _arrow_type(kind: t.Type) -> Any:
         return pa.decimal128(kind.precision, kind.scale)
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return pa.timestamp("us")  # in UTC, as DuckDB has them; Spark is not given any
-    return ARROW_TYPES.get(kind)
+    return ARROW_TYPES.get(kind) if isinstance(kind, t.Scalar) else None
 
 
 def _copies(a: Annotator, columns: Sequence[Attribute]) -> Iterator[Named]:
