@@ -470,3 +470,18 @@ def test_keys_of_floats_are_named_whole(run, data):
     (data / "seen.csv").write_text("id,v\n1234567.0,1\n1234568.0,2\n0.12345678,3\n1e20,4\n", encoding="utf-8")
     found = rows(run, "select v from seen", "--key", "seen=id", "--as", "which")
     assert [found[v,]["which"] for v in (1, 2, 3, 4)] == [["1234567"], ["1234568"], ["0.12345678"], ["1e+20"]]
+
+
+def test_a_folder_of_parquet_files_is_a_relation_and_nested_columns_are_read(tmp_path):
+    kind = pa.struct([("x", pa.int32())])
+    for number, rows in enumerate(([1], [], [2, 3])):
+        part = tmp_path / "big.parquet" / f"part-{number}.parquet"
+        part.parent.mkdir(exist_ok=True)
+        cells = pa.array([{"x": row} for row in rows], kind)
+        pq.write_table(pa.table({"k": pa.array(rows, pa.int64()), "s": cells}), part)
+    (tmp_path / "big.parquet" / "_SUCCESS").touch()
+    answer = package.why("select k, s.x from big where s.x > 1", tmp_path, semirings=["polynomial"])
+    assert {row.values: row.annotations["polynomial"] for row in answer.tuples} == {(2, 2): "big:1", (3, 3): "big:2"}
+    (tmp_path / "big.parquet" / "d=1").mkdir()
+    with pytest.raises(UsageError, match="partitions are not covered"):
+        package.why("select k from big", tmp_path)
