@@ -1,11 +1,15 @@
 """CSV files with the types that Spark's ``inferSchema`` gives: text columns to the narrowest type that holds all cells.
 
 Source: Spark's CSV data source, options ``header=true, inferSchema=true`` with all others at their defaults, session
-time zone UTC. An empty cell is NULL, a quoted empty one an empty text.
+time zone UTC. An empty cell is NULL, quoted or not; a line of blanks is none. Quotes within a cell are doubled (Spark's
+``escape='"'``), as most programs write them, and cells may have several lines (``multiLine``). What the defaults and
+other programs take for different texts is refused.
 """
 
 from __future__ import annotations
 
+import mmap
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,19 +26,28 @@ _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _ZONE = r"(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])"
 _TIMESTAMP = rf"{_DATE[:-1]}([T ][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?{_ZONE}?)?)?$"
 _BOOLEAN = r"^(?i:true|false)$"
+_BLANKS = "".join(map(chr, range(33)))
+"""What ``trim`` of the JVM takes away."""
+_BLANK_LINE = re.compile(rb"^[\x00-\x09\x0b\x0c\x0e-\x20]+\r?$", re.MULTILINE)
+_ESCAPED_QUOTE = re.compile(rb'\\"')
+_QUOTE_WITHIN = re.compile(rb'[^,"\r\n]"[^,"\r\n]')
+"""A quote that neither begins nor ends a cell; doubled ones are none."""
 
 
 def read_csv(file: Path) -> pa.Table:
     """Read a file with a header. A line with fewer cells ends in NULLs, as Spark reads it.
 
     Raises:
-        UsageError: There is no header, or a line has more cells than it (``usage.relation``).
+        UsageError: There is no header, a line has more cells than it, or quotes that are read in different ways
+            (``usage.relation``).
     """
     import pyarrow as pa
 
     header = _header(file)
+    has_blank_lines = _look_at(file)
     try:
-        table = _texts(file, header)
+        cleaned = _with_whole_lines(file, len(header)) if has_blank_lines else None
+        table = _texts(file if cleaned is None else cleaned, header)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         whole = _with_whole_lines(file, len(header))
         if whole is None:
@@ -77,6 +90,42 @@ def _header(file: Path) -> list[str]:
     return names
 
 
+def _look_at(file: Path) -> bool:
+    """Whether the file has lines of blanks; refuse it where Spark may take a cell with quotes for another text.
+
+    Raises:
+        UsageError: There is a quote behind a backslash, or text behind a closing one (``usage.relation``).
+    """
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        escaped = _ESCAPED_QUOTE.search(content)
+        within = escaped is None and _QUOTE_WITHIN.search(content) is not None
+        has_blank_lines = _BLANK_LINE.search(content) is not None
+        line = 0 if escaped is None else content[: escaped.start()].count(b"\n") + 1
+    problem = "a quote behind a backslash, which Spark reads in another way than most programs do" if line else ""
+    if within and (line := _text_behind_a_quote(file)):
+        problem = "text behind the quote that ends a cell"
+    if problem:
+        hint = "write quotes within a cell as two quotes, or the relation as Parquet"
+        raise UsageError(problem, code="usage.relation", location=f"{file}:{line}", hint=hint)
+    return has_blank_lines
+
+
+def _text_behind_a_quote(file: Path) -> int:
+    """The first line with text behind a closing quote; 0 if there is none."""
+    import csv
+
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        rows = csv.reader(stream, strict=True)
+        try:
+            for _ in rows:
+                pass
+        except csv.Error as error:
+            return rows.line_num if "expected after" in str(error) else 0
+        except UnicodeDecodeError:
+            return 0  # the reader refuses it
+    return 0
+
+
 def _texts(source: Path | pa.BufferReader, header: list[str]) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv
@@ -85,13 +134,13 @@ def _texts(source: Path | pa.BufferReader, header: list[str]) -> pa.Table:
         column_types=dict.fromkeys(header, pa.string()),
         null_values=[""],
         strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
+        quoted_strings_can_be_null=True,
     )
     return csv.read_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
 
 
 def _with_whole_lines(file: Path, width: int) -> pa.BufferReader | None:
-    """The file with empty cells at the end of lines that have too few; None if no line of it has.
+    """The file without lines of blanks, with empty cells at the end of short lines; None if it has neither.
 
     Raises:
         UsageError: A line has more cells than the header.
@@ -100,24 +149,27 @@ def _with_whole_lines(file: Path, width: int) -> pa.BufferReader | None:
 
     import pyarrow as pa
 
-    found, start, is_short = [], 0, False
+    found, start, is_other = [], 0, False
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             lines = stream.readlines()
         rows = csv.reader(lines)
         for row in rows:
             own = "".join(lines[start : rows.line_num])
+            if not own.strip(_BLANKS):
+                start, is_other = rows.line_num, True
+                continue
             if len(row) > width:
                 problem = f"the line has {count(len(row), 'cell')}, and the header has {width:,}"
                 raise UsageError(problem, code="usage.relation", location=f"{file}:{start + 1}")
             if 0 < len(row) < width:
                 content = own.rstrip("\r\n")
-                own, is_short = content + "," * (width - len(row)) + own[len(content) :], True
+                own, is_other = content + "," * (width - len(row)) + own[len(content) :], True
             found.append(own)
             start = rows.line_num
     except (csv.Error, UnicodeDecodeError):
         return None
-    return pa.BufferReader("".join(found).encode()) if is_short else None
+    return pa.BufferReader("".join(found).encode()) if is_other else None
 
 
 def _is_number(text: str) -> bool:

@@ -42,7 +42,8 @@ def opened_folder(folder: Path, keys: Mapping[str, str]) -> Iterator[DataFolder]
     """The relations of a folder's files; CSV files are read once, into temporary Parquet files.
 
     Args:
-        folder: Its ``*.csv`` and ``*.parquet`` are relations, named by their stems.
+        folder: Its ``*.csv`` and ``*.parquet`` are relations, named by their stems. A folder ``*.parquet`` is one,
+            of all of its files.
         keys: For each relation, the column whose values are its tokens. Others are named by the column ``_tok``, or
             else ``relation:row``, rows counting from 0.
 
@@ -80,7 +81,7 @@ def relation_files(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise UsageError("no such folder", code="usage.data", location=str(folder))
     found: dict[str, Path] = {}
-    for file in sorted(each for each in folder.iterdir() if each.suffix.lower() in _SUFFIXES and each.is_file()):
+    for file in sorted(filter(_is_relation, folder.iterdir())):
         name = file.stem
         other = next((each for each in found if each.lower() == name.lower()), None)
         if other is not None:
@@ -97,8 +98,50 @@ def relation_files(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _opened(name: str, file: Path, key: str | None, scratch: Path) -> tuple[Relation, Any]:
+def _is_relation(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    return suffix in _SUFFIXES and (path.is_file() or (suffix == ".parquet" and path.is_dir()))
+
+
+def _one_file(folder: Path, stored: Path) -> Path:
+    """The rows of a folder of Parquet files in one file, in the order of their names.
+
+    Raises:
+        UsageError: It has none, they differ in their columns, or are in folders of partitions (``usage.relation``).
+    """
+    import pyarrow.parquet as pq
+
+    parts = sorted(each for each in folder.iterdir() if not each.name.startswith(("_", ".")))
+    problem = "" if parts else "the folder has no files"
+    inner = next((each for each in parts if each.is_dir()), None)
+    if inner is not None:
+        problem = f"the folder has folders ({inner.name}): partitions are not covered"
+    if problem:
+        raise UsageError(problem, code="usage.relation", location=str(folder))
+    files = [_parquet(each) for each in parts]
+    schema = files[0].schema_arrow.remove_metadata()
+    with pq.ParquetWriter(stored, schema) as writer:
+        for part, file in zip(parts, files, strict=True):
+            if file.schema_arrow.remove_metadata() != schema:
+                raise UsageError(
+                    f"its columns are not those of {parts[0].name}", code="usage.relation", location=str(part)
+                )
+            for batch in file.iter_batches():
+                writer.write_batch(batch.replace_schema_metadata(None))
+    return stored
+
+
+def _parquet(file: Path) -> Any:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UsageError(f"not a Parquet file: {error}", code="usage.relation", location=str(file)) from error
+
+
+def _opened(name: str, file: Path, key: str | None, scratch: Path) -> tuple[Relation, Any]:
     import pyarrow.parquet as pq
 
     if _SUFFIXES[file.suffix.lower()] == "csv":
@@ -107,13 +150,11 @@ def _opened(name: str, file: Path, key: str | None, scratch: Path) -> tuple[Rela
         stored = scratch / f"{name}.parquet"
         pq.write_table(table, stored)
         return _relation(name, stored, table.schema), tokens
-    try:
-        found = pq.ParquetFile(file)
-        schema, rows = found.schema_arrow, found.metadata.num_rows
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UsageError(f"not a Parquet file: {error}", code="usage.relation", location=str(file)) from error
-    tokens = _tokens(name, schema, key, rows, file, lambda column: pq.read_table(file, columns=[column]).column(0))
-    return _relation(name, file.resolve(), schema), tokens
+    whole = _one_file(file, scratch / f"{name}.parquet") if file.is_dir() else file
+    found = _parquet(whole)
+    schema, rows = found.schema_arrow, found.metadata.num_rows
+    tokens = _tokens(name, schema, key, rows, file, lambda column: pq.read_table(whole, columns=[column]).column(0))
+    return _relation(name, whole.resolve(), schema), tokens
 
 
 def parquet_relation(name: str, file: Path) -> Relation:
@@ -161,6 +202,10 @@ def _type(kind: Any, relation: str, column: str) -> Any:
         return _type(kind.value_type, relation, column)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return t.Array(_type(kind.value_type, relation, column))
+    if pa.types.is_struct(kind):
+        return t.Struct(tuple(t.Field(each.name, _type(each.type, relation, f"{column}.{each.name}")) for each in kind))
+    if pa.types.is_map(kind):
+        return t.Map(_type(kind.key_type, relation, column), _type(kind.item_type, relation, column))
     raise UsageError(f"{relation}.{column} is of type {kind}, which is not covered", code="usage.relation")
 
 

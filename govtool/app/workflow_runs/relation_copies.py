@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
 from govtool.app.workflow_runs.inputs import listing
+from govtool.app.workflow_runs.text_relations import count_records, text_records
 from govtool.model.workflow_run import BoundaryRelation
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _count(relation: BoundaryRelation, file: Path) -> int:
 
         found: int = pq.ParquetFile(file).metadata.num_rows
         return found
-    return sum(1 for _ in _records(relation, file)) - (relation.format == "csv")
+    return count_records(relation.format, file)
 
 
 def _path(uri: str) -> Path:
@@ -79,23 +80,10 @@ def lines_without(relation: BoundaryRelation, rows: Collection[int], place: Path
         source = _path(file.uri)
         left = set(gone.get(file.uri, ()))
         first = 1 if relation.format == "csv" else 0
-        with (place / f"part-{number:05}{source.suffix}").open("w", encoding="utf-8", newline="") as target:
-            for at, record in enumerate(_records(relation, source)):
+        with (place / f"part-{number:05}{source.suffix}").open(
+            "w", encoding="utf-8", errors="surrogateescape", newline=""
+        ) as target:
+            for at, record in enumerate(text_records(source)):
                 if at < first or at - first not in left:
                     target.write(record)
     return BoundaryRelation(str(place), relation.format, relation.schema, listing(place))
-
-
-def _records(relation: BoundaryRelation, file: Path) -> Iterator[str]:
-    """The records of a file as text, the header of CSV first. A quoted value may hold line breaks."""
-    pending = ""
-    with file.open(encoding="utf-8", newline="") as lines:
-        for line in lines:
-            pending += line
-            if relation.format == "csv" and pending.count('"') % 2:
-                continue
-            if pending.strip():
-                yield pending if pending.endswith(("\n", "\r")) else pending + "\n"
-            pending = ""
-    if pending.strip():
-        yield pending

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from govtool.app.workflow_runs.record_checks import require_sound, require_written
+from govtool.app.workflow_runs.text_relations import count_records, lines_table, reading, text_table
 from govtool.errors import EngineError, IntegrityError, UsageError
 from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS
 from govtool.records.execute.written_types import without_zones
@@ -16,8 +17,10 @@ from govtool.workflow.modules.run_graph import StateNodes, build_run_graph
 from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from govtool.model.records import RecordRun
-    from govtool.model.workflow_run import BoundaryRelation, WorkflowRun
+    from govtool.model.workflow_run import BoundaryRelation, RelationFile, WorkflowRun
     from govtool.records.execute.duckdb import DuckDatabase
     from govtool.records.plan.nodes import Plan, Relation
     from govtool.records.trace.normal import Ids
@@ -67,7 +70,7 @@ class StoredRunFiles:
     def __init__(self, store: Reader, commit: Commit, run: WorkflowRun) -> None:
         from govtool.app.records.tables import read_tables_beside_damage
 
-        self._store, self._commit = store, commit
+        self._store, self._commit, self._run = store, commit, run
         self._applications = frozenset(run.applications)
         self._tables, self._damaged = read_tables_beside_damage(store, commit, f"workflow:{run.workflow}")
         own = [each for each in self._tables.runs.values() if each.application in self._applications]
@@ -116,8 +119,32 @@ class StoredRunFiles:
     def rows(self, relation: BoundaryRelation) -> RelationRows:
         """See ``RunFiles``."""
         if relation.path not in self._rows:
-            self._rows[relation.path] = _read(relation)
+            tables = [self._table(relation, file) for file in relation.files]
+            self._rows[relation.path] = _rows_of(relation, tables)
         return self._rows[relation.path]
+
+    def _table(self, relation: BoundaryRelation, file: RelationFile) -> pa.Table:
+        """The rows of a file.
+
+        Raises:
+            UsageError: It has changed since the run (``usage.changed``), or cannot be read (``usage.no-rows``).
+            IntegrityError: It is no file of the relation's format (``store.corrupt-fragment``).
+        """
+        path = Path(unquote(urlparse(file.uri).path))
+        _require_same(path, file.size, file.modified)
+        if relation.format == "parquet":
+            return _parquet(path)
+        found = reading(self._plans_reading(relation.path), relation)
+        if found is None:
+            return lines_table(relation, path)
+        return text_table(*found, self.executors, count_records(relation.format, path))
+
+    def _plans_reading(self, path: str) -> Iterator[Plan]:
+        """The plans of what invocations made that received a relation."""
+        for each in self._run.invocations:
+            if path in {own for _, own, _ in each.inputs} | {own for _, _, own in each.state}:
+                made = [own for _, own in each.outputs] + [own for _, _, own in each.new_state]
+                yield from (plan for plan in map(self.plan, made) if plan is not None)
 
     def leaf(self, relation: BoundaryRelation, ids: Ids) -> Relation:
         """See ``RunFiles``."""
@@ -165,18 +192,13 @@ def _require_same(path: Path, size: int, modified: int) -> None:
         raise UsageError(f"{path} {what} since the run: the graph cannot be built", code="usage.changed")
 
 
-def _read(relation: BoundaryRelation) -> RelationRows:
-    """The rows of a relation's files.
-
-    Raises:
-        UsageError: One has changed since.
-    """
+def _rows_of(relation: BoundaryRelation, tables: Sequence[pa.Table]) -> RelationRows:
+    """The rows of a relation's files, with the tokens of records."""
     from govtool.app.datasets.places import path_id
     from govtool.model.token import PositionToken
     from govtool.records.plan.nodes import File
     from govtool.records.split_plans import listing_version
 
-    tables = [_table(relation, file.uri, file.size, file.modified) for file in relation.files]
     columns: tuple[str, ...] = tuple(tables[0].column_names) if tables else ()
     values: list[tuple[Any, ...]] = []
     tokens: list[str] = []
@@ -193,45 +215,15 @@ def _tuples(table: Any) -> Sequence[tuple[Any, ...]]:
     return list(zip(*columns, strict=True)) if table.num_columns else []
 
 
-def _table(relation: BoundaryRelation, uri: str, size: int, modified: int) -> Any:
-    """The rows of a file as Arrow.
-
-    Raises:
-        UsageError: It has changed since the run (``usage.changed``).
-        IntegrityError: It is no file of the relation's format (``store.corrupt-fragment``).
-    """
+def _parquet(path: Path) -> pa.Table:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    path = Path(unquote(urlparse(uri).path))
-    _require_same(path, size, modified)
     try:
-        return _READERS[relation.format](path)
+        return pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
         raise IntegrityError(
-            f"the record of the run does not fit its file: {path} is no {relation.format} file: {clean_failure(error)}",
+            f"the record of the run does not fit its file: {path} is no parquet file: {clean_failure(error)}",
             code="store.corrupt-fragment",
             hint="run the workflow again",
         ) from error
-
-
-def _csv(path: Path) -> Any:
-    import pyarrow.csv as pc
-
-    # As Spark reads it: nothing between two commas is NULL.
-    options = pc.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
-    return pc.read_csv(path, convert_options=options)
-
-
-def _json(path: Path) -> Any:
-    import pyarrow.json as pj
-
-    return pj.read_json(path)
-
-
-def _parquet(path: Path) -> Any:
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(path).read()
-
-
-_READERS: dict[str, Callable[[Path], Any]] = {"csv": _csv, "json": _json, "parquet": _parquet}

@@ -6,6 +6,7 @@ comes after is not called again. So this holds for modules whose results depend 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -228,7 +229,11 @@ class _Replay:
                 self._keep(recorded[name], now)
 
     def _keep(self, path: str, now: BoundaryRelation) -> None:
-        if not self._same(path, now):
+        recorded = self._replayer.run.relations[path]
+        if _column_names(now) != _column_names(recorded):  # as of a pivot, or of an inferred schema
+            columns = ", ".join(_column_names(now))
+            self.found.failed[path] = f"{Path(path).name} has other columns without the records: {columns}"
+        elif not self._same(path, now):
             self.found.relations[path] = now
 
     def _same(self, path: str, now: BoundaryRelation) -> bool:
@@ -245,6 +250,10 @@ class _Replay:
                     f"module {each.module} (node {each.node}, execution {each.execution}): {name} is not deterministic"
                 )
         return ""
+
+
+def _column_names(relation: BoundaryRelation) -> list[str]:
+    return [each["name"] for each in json.loads(relation.schema)["fields"]] if relation.schema else []
 
 
 def not_deterministic(root: Any) -> str:

@@ -207,13 +207,25 @@ def parsed_rows(a: Annotator, leaf: Relation, rows: RelationRows, numbers: Mappi
 
     arrays = {}
     for column in leaf.columns:
-        if column.name not in rows.columns or column.type not in ARROW_TYPES:
+        kind = _arrow_type(column.type)
+        if column.name not in rows.columns or kind is None:
             raise NotExact(f"the column {column.name} of a file of text is not read here")
         at = rows.columns.index(column.name)
-        arrays[f"c{column.id}"] = pa.array([row[at] for row in rows.values], ARROW_TYPES[column.type])
+        arrays[f"c{column.id}"] = pa.array([row[at] for row in rows.values], kind)
     arrays.update({f"c{column.id}": _nullable(values) for column, values in numbers.items()})
     name = f"kept_rows_{next(a.ids.numbers)}"
     return load_table(a.executor, name, pa.table(arrays), (*leaf.columns, *numbers))
+
+
+def _arrow_type(kind: t.Type) -> Any:
+    """The type of a column of a file of text as pyarrow's; None if it is not read here."""
+    import pyarrow as pa
+
+    if isinstance(kind, t.Decimal):
+        return pa.decimal128(kind.precision, kind.scale)
+    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        return pa.timestamp("us")  # in UTC, as DuckDB has them; Spark is not given any
+    return ARROW_TYPES.get(kind) if isinstance(kind, t.Scalar) else None
 
 
 def _copies(a: Annotator, columns: Sequence[Attribute]) -> Iterator[Named]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
@@ -43,4 +44,4 @@ def _canonical(value: Any) -> str:
         return f"[{sorted(map(_canonical, value))}]"
     if isinstance(value, dict):
         return f"{{{[(key, _canonical(each)) for key, each in value.items()]}}}"
-    return repr(value)
+    return value.isoformat() if isinstance(value, datetime) else repr(value)  # also of pandas, from INT96

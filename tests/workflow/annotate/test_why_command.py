@@ -153,11 +153,18 @@ def test_types_are_those_that_spark_infers(tmp_path):
     table = read_csv(file)
     kinds = [pa.int32(), pa.int64(), pa.float64(), pa.float64(), pa.date32(), pa.timestamp("us", "UTC"), pa.bool_()]
     assert [field.type for field in table.schema][:7] == kinds
-    assert table.column("s").to_pylist() == ["a", ""]
+    assert table.column("s").to_pylist() == ["a", None]  # as Spark: nullValue is the empty text, quoted or not
     assert table.column("n").to_pylist() == [None, None]
     assert table.schema.field("big").type == pa.decimal128(20, 0)
-    file.write_text('a,b,c\np\n\n"q\r\n",""\nr,,x', encoding="utf-8", newline="")
-    assert read_csv(file).to_pydict() == {"a": ["p", "q\r\n", "r"], "b": [None, "", None], "c": [None, None, "x"]}
+    for blanks in ("", "  \t"):
+        file.write_text(f'a,b,c\np\n{blanks}\n"q\r\n",""\nr,"a ""b"", c",x', encoding="utf-8", newline="")
+        rows = {"a": ["p", "q\r\n", "r"], "b": [None, None, 'a "b", c'], "c": [None, None, "x"]}
+        assert read_csv(file).to_pydict() == rows
+    for cell, problem in ((r'"a\"b"', "behind a backslash"), ('"in"side', "text behind the quote")):
+        file.write_text(f'a,b\n"1\n2",x"y\n{cell},2\n', encoding="utf-8")
+        with pytest.raises(UsageError, match=problem) as quotes:
+            read_csv(file)
+        assert quotes.value.location == f"{file}:4"
     file.write_text('a,b\n1\n"2\n",3,4\n', encoding="utf-8")
     with pytest.raises(UsageError, match="3 cells, and the header has 2") as uneven:
         read_csv(file)
@@ -463,3 +470,18 @@ def test_keys_of_floats_are_named_whole(run, data):
     (data / "seen.csv").write_text("id,v\n1234567.0,1\n1234568.0,2\n0.12345678,3\n1e20,4\n", encoding="utf-8")
     found = rows(run, "select v from seen", "--key", "seen=id", "--as", "which")
     assert [found[v,]["which"] for v in (1, 2, 3, 4)] == [["1234567"], ["1234568"], ["0.12345678"], ["1e+20"]]
+
+
+def test_a_folder_of_parquet_files_is_a_relation_and_nested_columns_are_read(tmp_path):
+    kind = pa.struct([("x", pa.int32())])
+    for number, rows in enumerate(([1], [], [2, 3])):
+        part = tmp_path / "big.parquet" / f"part-{number}.parquet"
+        part.parent.mkdir(exist_ok=True)
+        cells = pa.array([{"x": row} for row in rows], kind)
+        pq.write_table(pa.table({"k": pa.array(rows, pa.int64()), "s": cells}), part)
+    (tmp_path / "big.parquet" / "_SUCCESS").touch()
+    answer = package.why("select k, s.x from big where s.x > 1", tmp_path, semirings=["polynomial"])
+    assert {row.values: row.annotations["polynomial"] for row in answer.tuples} == {(2, 2): "big:1", (3, 3): "big:2"}
+    (tmp_path / "big.parquet" / "d=1").mkdir()
+    with pytest.raises(UsageError, match="partitions are not covered"):
+        package.why("select k from big", tmp_path)

@@ -201,16 +201,16 @@ def shop_schemas():
 
 
 def test_rows_of_text_are_left_out_by_their_numbers(tmp_path):
-    random.seed(3)
-    rows = [f'{n},"a\nb ""{n}"" ",{"x" * random.randrange(3)}' for n in range(9)]
+    """Lines that are not blank, also where a quote stays open: Spark is not told that cells have several."""
+    rows = [line for n in range(5) for line in (f'{n},"a', f'b ""{n}"" ",\xe9')]
     file = tmp_path / "In.csv"
-    file.write_text("\n".join(["n,text,more", *rows[:4], "", *rows[4:]]))  # blank lines are no rows
+    file.write_text("\n".join(["n,text,more", *rows[:4], "", "  ", *rows[4:]]), encoding="latin-1")
     stat = file.stat()
     relation = BoundaryRelation(str(file), "csv", "", (RelationFile(file.as_uri(), stat.st_size, 1),))
-    copy = lines_without(relation, {0, 8, 4}, tmp_path / "copy")
+    copy = lines_without(relation, {0, 9, 4}, tmp_path / "copy")
     (part,) = (Path(copy.path)).iterdir()
-    left = [row for n, row in enumerate(rows) if n not in (0, 4, 8)]
-    assert part.read_text() == "\n".join(["n,text,more", *left, ""])
+    left = [row for n, row in enumerate(rows) if n not in (0, 4, 9)]
+    assert part.read_text(encoding="latin-1") == "\n".join(["n,text,more", *left, ""])
 
 
 def test_json_lines_of_several_files(tmp_path):
