@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -69,3 +71,20 @@ def test_a_version_that_nobody_tried_does_not_answer(monkeypatch) -> None:
     first, _ = engines(SESSION)
     with pytest.raises(NotExact, match=r"DuckDB 2\.0\.0 is not used.*pip install 'govtool\[records\]'"):
         first.start()
+
+
+def test_a_database_takes_a_part_of_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from govtool.records.execute.duckdb import open_duckdb
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    connection = open_duckdb()
+    settings = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
+    limit, folder = connection.execute(settings).fetchall()[0]
+    number, _, unit = limit.partition(" ")
+    assert unit == "MiB" or (unit == "GiB" and float(number) <= 4)
+    connection.execute("SET memory_limit = '100MiB'; CREATE TEMP TABLE t AS SELECT range AS n FROM range(30000000)")
+    assert connection.execute("SELECT count(*), max(n) FROM t").fetchall() == [(30_000_000, 29_999_999)]
+    assert Path(folder).parent == tmp_path
+    connection.close()
+    assert list(tmp_path.iterdir()) == [], "what did not fit is removed"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EngineError
@@ -41,8 +44,15 @@ TESTED_BELOW = 2
 """The major version of DuckDB from which on nobody has compared its answers with Spark's."""
 
 
+MOST_MEMORY = 4 << 30
+"""Bytes that DuckDB takes at most; by itself it would take four fifths of the machine's memory."""
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
 def open_duckdb() -> duckdb.DuckDBPyConnection:
-    """A database in memory.
+    """A database in memory: a third of what the machine, or container, has, and at most ``MOST_MEMORY``.
+
+    What does not fit goes to files in the folder for temporary files, which DuckDB removes when it ends.
 
     Raises:
         EngineError: DuckDB is a version whose answers were not compared with Spark's (``engine.duckdb``).
@@ -55,7 +65,21 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
             code="engine.duckdb",
             hint="pip install 'govtool[records]'",
         )
-    return duckdb.connect()
+    connection = duckdb.connect()
+    folder = Path(tempfile.gettempdir()) / f"govtool-duckdb-{os.getpid()}"
+    connection.execute(f"SET temp_directory = {_text(str(folder))}")
+    connection.execute(f"SET memory_limit = '{_memory(connection)}B'")
+    return connection
+
+
+def _memory(connection: duckdb.DuckDBPyConnection) -> int:
+    """The bytes that a database may take: DuckDB's default is four fifths of those that there are."""
+    (default,) = connection.execute("SELECT current_setting('memory_limit')").fetchone() or ("",)
+    number, _, unit = str(default).partition(" ")
+    try:
+        return min(MOST_MEMORY, int(float(number) * _UNITS[unit] / 2.4))
+    except (ValueError, KeyError):  # a limit that is not written as it is today
+        return MOST_MEMORY
 
 
 class DuckDatabase:
