@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from govtool.records.execute.spark import prepared
 from govtool.records.execute.spark_executor import SparkExecutor
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import passed
@@ -66,3 +67,10 @@ def test_rows_that_are_lost_are_an_error_and_no_other_rows(executor, letters):
     frame._jdf.queryExecution().analyzed().rdd().unpersist(True)
     with pytest.raises(NotExact, match="Spark: "):
         executor.fetch(kept)
+
+
+def test_data_frames_of_rdds_stay_in_the_session_of_the_program(spark):
+    rows = spark.sparkContext.parallelize([("a",)])
+    of_program = rows.toDF(["letter"]).sparkSession
+    assert prepared(spark, Session("4.0", ansi=True, zone="UTC")) is not of_program
+    assert rows.toDF(["letter"]).sparkSession is of_program

@@ -87,7 +87,7 @@ def execute(
 
 def prepared(spark: SparkSession, session: Session) -> SparkSession:
     """A new session with the recorded settings."""
-    own = spark.newSession()
+    own = _session_beside(spark)
     settings = dict(session.settings)
     settings.update(
         {
@@ -105,6 +105,17 @@ def prepared(spark: SparkSession, session: Session) -> SparkSession:
         except Exception as error:  # static, or not of this version
             if name in _OWN or name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone"):
                 raise UsageError(f"Spark does not take the recorded setting {name}={value}") from error
+    return own
+
+
+def _session_beside(spark: SparkSession) -> SparkSession:
+    """A new session. PySpark gives ``rdd.toDF()`` to the session that was made last; it stays the user's here."""
+    from pyspark.rdd import RDD
+
+    of_user = getattr(RDD, "toDF", None)
+    own = spark.newSession()
+    if of_user is not None:
+        RDD.toDF = of_user
     return own
 
 
