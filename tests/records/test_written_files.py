@@ -14,13 +14,14 @@ from govtool.app.records.writes import written_files
 from govtool.app.records.written_files import in_order, written_files_now
 from govtool.app.replay.recorded_run import replay_run
 from govtool.app.replay.request import ReplayRequest
-from govtool.app.trace.measured_groups import _is_there
+from govtool.app.trace.measured_groups import is_there
 from govtool.capture.openlineage.identity import DatasetName
 from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.errors import UsageError
 from govtool.model.run import Run, RunOutput
 from govtool.records.execute.duckdb import DuckExecutor
 from govtool.records.execute.places import place_of
+from govtool.records.lake.written import LiveTables
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import LocalRows, Plan, Session, Write
@@ -139,7 +140,7 @@ def test_what_a_later_write_of_the_job_replaced_counts_as_written(shop, kept):
     root = write.plan.root
     assert written_files_now(run, root, spare_ids(root)) is None
     assert written_files_now(run, root, spare_ids(root), {place_of(file) for file in left.files}) is not None
-    assert _is_there(run) == bool(kept)
+    assert is_there(run, LiveTables()) == bool(kept)
     replayed = replay_run(shop.store, shop.store.head("main"), ReplayRequest("app-2/0", (("users", "true"),)))
     assert not replayed.replay.recorded
     assert len(replayed.replay.gone) == replayed.replay.before > 0

@@ -62,7 +62,7 @@ class RecordedGroups:
         counted = " or ".join(entity) if entity else f"rows of {source}"
         known, unreadable = self._runs
         writers = [run for run in known if run.output == target]
-        there = [run for run in writers if self._is_there(run)]
+        there = [run for run in writers if is_there(run, self._live)]
         others = self._others(there)
         lost = next((each.why() for each in unreadable if target in each.writes()), None)
         if lost is not None and (others or not are_local(_files(there))):
@@ -80,12 +80,6 @@ class RecordedGroups:
         unknown = next((each for each in groups if each.at_most is None), None)
         smallest = min(groups, key=lambda each: (each.at_most or 0, each.at_least or 0))
         return unknown or smallest
-
-    def _is_there(self, run: RecordRun) -> bool:
-        left = relation_of(run.written, run.output)
-        if left is None or changed([left]) or not self._live.has(left):
-            return False
-        return bool(left.files) or not files_made(left)  # none is left of a write that a later one of the job replaced
 
     def _others(self, runs: Sequence[RecordRun]) -> int:
         """The number of files of a dataset beside those that runs left."""
@@ -120,6 +114,14 @@ class RecordedGroups:
             lineage = replace(write.lineage, executor=executor)
             self._opened[run.run] = replace(write, executor=executor, lineage=lineage)
         return self._opened[run.run]
+
+
+def is_there(run: RecordRun, live: LiveTables) -> bool:
+    """Return whether what a run left is there now, as it left it."""
+    left = relation_of(run.written, run.output)
+    if left is None or changed([left]) or not live.has(left):
+        return False
+    return bool(left.files) or not files_made(left)  # none is left of a write that a later one of the job replaced
 
 
 def _stated(about: MeasuredGroup, found: SmallestGroup) -> MeasuredGroup:
