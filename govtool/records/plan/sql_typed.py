@@ -187,11 +187,12 @@ class TypedTerms(ABC):
         wide: Type | None = values[0].type
         for value in values[1:]:
             wide = None if wide is None else common(wide, value.type)
-        if wide is None:
+        if wide is None and self.context.mode == "ansi":
             raise self.context.wrong(f"no common type in {at.sql(dialect=self.context.dialect)}", at)
         has_float = any(value.type == FLOAT for value in values)
-        if self.context.mode != "ansi" and not all(
-            is_sure(value, wide) and not (has_float and _is_rounded(value)) for value in values
+        if wide is None or (
+            self.context.mode != "ansi"
+            and not all(is_sure(value, wide) and not (has_float and _is_rounded(value)) for value in values)
         ):
             raise self.context.refused("operands of different types in a session without ANSI mode", at=at)
         return tuple(self.cast(value, wide, at) for value in values)

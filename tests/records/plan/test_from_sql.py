@@ -362,6 +362,14 @@ def test_what_depends_on_ansi_mode_is_not_read_without_it(text):
     assert caught.value.code == "usage.sql-unsupported"  # Spark reads it, where it is there
 
 
+def test_types_that_only_ansi_mode_does_not_compare_are_left_to_spark_without_it():
+    columns = (Attribute(7, "n", t.INTEGER),)
+    for ansi, code in ((True, "usage.sql-meaning"), (False, "usage.sql-unsupported")):
+        with pytest.raises(UsageError) as caught:
+            condition_from_sql("n = true", columns, ansi=ansi)
+        assert caught.value.code == code
+
+
 def test_a_condition_has_the_mode_of_its_session():
     columns = (Attribute(7, "n", t.INTEGER), Attribute(8, "d", t.DATE))
     text = "n / 0 is null and cast(n + 1 as tinyint) > '5' and -n < 3 and d < '2024-01-01'"
