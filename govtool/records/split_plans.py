@@ -177,6 +177,11 @@ def files_made(left: Relation) -> int:
     return int(dict(left.options).get(_MADE, len(left.files)))
 
 
+def made_nothing(left: Relation) -> bool:
+    """Return whether a write made no files: one whose files are gone made some."""
+    return not (left.files or files_made(left))
+
+
 def readable(left: Relation) -> Relation:
     """A listing of written files as a reader takes it: with the options of its format alone."""
     return replace(left, options=tuple(option for option in left.options if option[0] != _MADE))

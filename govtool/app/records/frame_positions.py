@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from govtool.app.records.writes import ProcessActions, process_id
 from govtool.model.parquet import refusing_damage
 from govtool.model.token import ROW_BITS
+from govtool.records.execute.csv_files import BLANKS
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
 from govtool.redaction import failure_of
 from govtool.spark.live.records.packing import PARTITION_BITS
@@ -49,8 +50,6 @@ _SORTED_PART = re.compile(r"part-(\d{5,})-[^._]*(?:_(\d{5,}))?\.c(\d+)\.")
 and bucket begins anew at 0."""
 Place = tuple[int, str, int]
 """Task, folder within the output, and bucket; -1: none."""
-_BLANKS = "".join(map(chr, range(33)))
-"""Characters of lines that a reader of CSV leaves out."""
 _SLACK = 0.005
 """Seconds by which the time of a run, in whole milliseconds, may differ."""
 
@@ -340,7 +339,7 @@ def _rows_of(written: Relation, uri: str) -> int:
         if path is None or path.suffix not in (".csv", ".txt"):
             raise NotKept(f"lines of written files of format {written.format} cannot be counted")
         with path.open(encoding="latin-1") as source:
-            return sum(1 for line in source if written.format == "text" or line.strip(_BLANKS))
+            return sum(1 for line in source if written.format == "text" or line.strip(BLANKS))
     if written.format != "parquet" or path is None:
         return -1
     import pyarrow.parquet as pq

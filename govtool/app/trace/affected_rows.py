@@ -32,7 +32,7 @@ from govtool.records.plan import codec
 from govtool.records.plan.nodes import Distinct, Limit, Relation, Tail
 from govtool.records.plan.tree import walk_nodes
 from govtool.records.recordset import RecordSet
-from govtool.records.split_plans import files_made, relation_of
+from govtool.records.split_plans import made_nothing, relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import ReachedRows, count_rows
 from govtool.records.trace.computed import guards
@@ -127,7 +127,7 @@ class _Flow:
             if left is not None:
                 gone = {each.uri for each in changed([left])}
                 files = tuple(file for file in self._live.of(left) if file.uri not in gone)
-                if files or not (left.files or files_made(left)):  # not one that later writes of its job replaced
+                if files or made_nothing(left):  # not one that later writes of its job replaced
                     found[run.run] = replace(left, files=files)
         return found
 

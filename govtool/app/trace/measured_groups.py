@@ -19,7 +19,7 @@ from govtool.policy.classes.measured import MeasuredGroup
 from govtool.records.execute.chain import ExecutorChain
 from govtool.records.execute.inputs import changed
 from govtool.records.lake.written import LiveTables
-from govtool.records.split_plans import files_made, relation_of
+from govtool.records.split_plans import made_nothing, relation_of
 from govtool.records.trace.groups import SmallestGroup, smallest_group
 
 if TYPE_CHECKING:
@@ -63,9 +63,10 @@ class RecordedGroups:
         known, unreadable = self._runs
         writers = [run for run in known if run.output == target]
         there = [run for run in writers if is_there(run, self._live)]
-        others = self._others(there)
+        left = _left(there)
+        others = files_beside(left, self._live)
         lost = next((each.why() for each in unreadable if target in each.writes()), None)
-        if lost is not None and (others or not are_local(_files(there))):
+        if lost is not None and (others or not are_local({file.uri for each in left for file in each.files})):
             return MeasuredGroup(target, counted, why=lost)
         if not writers:
             return MeasuredGroup(target, counted, why=f"no recorded run wrote {target} (govtool run --records)")
@@ -74,16 +75,12 @@ class RecordedGroups:
             return MeasuredGroup(target, counted, why=f"the files that {last} wrote are gone, or were written again")
         if others:
             return MeasuredGroup(target, counted, why=f"{others} files of {target} were not left by a recorded run")
-        if any(map(self._live.are_thinned, _left(there))):
+        if any(map(self._live.are_thinned, left)):
             return MeasuredGroup(target, counted, why=f"rows of files of {target} were deleted since")
         groups = [self._of_run(run, target, source, entity, counted, column) for run in there]
         unknown = next((each for each in groups if each.at_most is None), None)
         smallest = min(groups, key=lambda each: (each.at_most or 0, each.at_least or 0))
         return unknown or smallest
-
-    def _others(self, runs: Sequence[RecordRun]) -> int:
-        """The number of files of a dataset beside those that runs left."""
-        return files_beside(_left(runs), self._live)
 
     def _of_run(
         self, run: RecordRun, target: str, source: str, entity: tuple[str, ...], counted: str, column: str
@@ -121,7 +118,7 @@ def is_there(run: RecordRun, live: LiveTables) -> bool:
     left = relation_of(run.written, run.output)
     if left is None or changed([left]) or not live.has(left):
         return False
-    return bool(left.files) or not files_made(left)  # none is left of a write that a later one of the job replaced
+    return bool(left.files) or made_nothing(left)  # not what a later write of the job replaced
 
 
 def _stated(about: MeasuredGroup, found: SmallestGroup) -> MeasuredGroup:
@@ -159,7 +156,3 @@ def _valued(source: str, column: str) -> Mapping[str, str]:
 def _left(runs: Sequence[RecordRun]) -> list[Relation]:
     left = (relation_of(run.written, run.output) for run in runs)
     return [each for each in left if each is not None]
-
-
-def _files(runs: Sequence[RecordRun]) -> set[str]:
-    return {file.uri for each in _left(runs) for file in each.files}

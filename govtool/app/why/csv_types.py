@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UsageError
+from govtool.records.execute.csv_files import BLANKS
 from govtool.redaction import clean_failure
 from govtool.wording import count
 
@@ -26,8 +27,6 @@ _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _ZONE = r"(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])"
 _TIMESTAMP = rf"{_DATE[:-1]}([T ][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?{_ZONE}?)?)?$"
 _BOOLEAN = r"^(?i:true|false)$"
-_BLANKS = "".join(map(chr, range(33)))
-"""What ``trim`` of the JVM takes away."""
 _BLANK_LINE = re.compile(rb"^[\x00-\x09\x0b\x0c\x0e-\x20]+\r?$", re.MULTILINE)
 _ESCAPED_QUOTE = re.compile(rb'\\"')
 _QUOTE_WITHIN = re.compile(rb'[^,"\r\n]"[^,"\r\n]')
@@ -156,7 +155,7 @@ def _with_whole_lines(file: Path, width: int) -> pa.BufferReader | None:
         rows = csv.reader(lines)
         for row in rows:
             own = "".join(lines[start : rows.line_num])
-            if not own.strip(_BLANKS):
+            if not own.strip(BLANKS):
                 start, is_other = rows.line_num, True
                 continue
             if len(row) > width:

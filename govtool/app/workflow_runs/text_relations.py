@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UsageError
+from govtool.records.execute.csv_files import BLANKS
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import Plan, Relation
 from govtool.records.plan.tree import walk_nodes
@@ -27,15 +28,12 @@ if TYPE_CHECKING:
     from govtool.model.workflow_run import BoundaryRelation
     from govtool.workflow.annotate.tables import Executor
 
-_BLANKS = "".join(map(chr, range(33)))
-"""What ``trim`` of the JVM takes away."""
-
 
 def text_records(file: Path) -> Iterator[str]:
     """The records of a file as text, each with its end of line, the header of CSV first."""
     with file.open(encoding="utf-8", errors="surrogateescape", newline="") as lines:
         for line in lines:
-            if line.strip(_BLANKS):
+            if line.strip(BLANKS):
                 yield line if line.endswith(("\n", "\r")) else line + "\n"
 
 

@@ -32,6 +32,8 @@ _UNSURE = re.compile(rb"[\\\r\x00]|\xef\xbb\xbf")
 """Escapes, other ends of lines than LF and CRLF, marks of the byte order."""
 _CONTINUED = re.compile(rb'"[^"]*"+[^"]')
 """A cell that goes on behind the first quotes within it."""
+BLANKS = "".join(map(chr, range(33)))
+"""Characters of lines that Spark leaves out: those that ``trim`` of the JVM takes away."""
 _BLANK = re.compile(rb"\n[\x00-\x20]*\n")
 """A line that Spark leaves out, between two ends of lines."""
 _COMPRESSED = frozenset({".gz", ".bz2", ".snappy", ".lz4", ".zst", ".deflate", ".xz", ".lzo"})

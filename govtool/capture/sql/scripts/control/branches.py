@@ -47,18 +47,6 @@ def exclusive(one: Path, other: Path) -> bool:
     return False
 
 
-class DeclaredHandler(NamedTuple):
-    """A handler of MySQL, which stands before the statements whose errors it handles."""
-
-    depth: int
-    """Blocks that are open where it is declared."""
-    branch: int
-    leaves: bool
-    """It expects an error that it names, and leaves the block."""
-    of_queries: bool
-    """It runs only where a query or cursor has no row."""
-
-
 @dataclass(slots=True)
 class _Open:
     """A branch that is not over yet."""

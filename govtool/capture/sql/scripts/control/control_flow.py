@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.scripts.control.branches import Branches, DeclaredHandler, Path
+from govtool.capture.sql.scripts.control.branches import Branches, Path
 
 
 class Text(NamedTuple):
@@ -16,6 +16,18 @@ class Text(NamedTuple):
     """The string tokens, to be joined."""
     path: Path
     """The branches that it was assigned in."""
+
+
+class DeclaredHandler(NamedTuple):
+    """A handler of MySQL, which stands before the statements whose errors it handles."""
+
+    depth: int
+    """Blocks that are open where it is declared."""
+    branch: int
+    leaves: bool
+    """It expects an error that it names, and leaves the block."""
+    of_queries: bool
+    """It runs only where a query or cursor has no row."""
 
 
 # No dataclass, as there is one a script: a constructor that is compiled takes a tenth of the time of a dataclass's.

@@ -147,32 +147,42 @@ def _else(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
 
 def _to_then(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """IF, ELSEIF, CASE, WHEN, EXCEPTION: what follows THEN."""
-    if len(tokens) > 1 and word(tokens[0]) == "IF" and reader.lex.name in ("tsql", "fabric"):
-        # The condition is a piece of its own there, unless a call opens it: see ``tsql.split_statements``.
-        _branch(reader, "if", waits=True)
-        _test(reader, tokens[1:])
+    head = word(tokens[0])
+    if len(tokens) > 1 and head == "IF" and reader.lex.name in variables.TSQL:
+        _awaited(reader, tokens, "if")
         return None
     index = find_word(tokens, {"THEN"}, 1)
-    if index > 0 and word(tokens[0]) == "CASE" and not _begins_statement(tokens, index + 1) and not _opens_case(tokens):
+    if index > 0 and head == "CASE" and not _begins_statement(tokens, index + 1) and not _opens_case(tokens):
         return tokens
     if index < 0:
-        if word(tokens[0]) == "EXCEPTION":
+        if head == "EXCEPTION":
             return tokens[1:] or None
-        return tokens if word(tokens[0]) in ("IF", "CASE", "WHEN") else None
+        return tokens if head in ("IF", "CASE", "WHEN") else None
     reader.flow.inside = True
-    head = word(tokens[0])
     if head in _OPENED:
         _branch(reader, _OPENED[head])
     else:
         reader.flow.branches.next(("case", "handler") if head == "WHEN" else ("if",))
+    _arm(reader, tokens[:index])
+    return tokens[index + 1 :] or None
+
+
+def _awaited(reader: StatementReader, tokens: list[Token], kind: str) -> None:
+    """IF and WHILE of T-SQL: the condition is a piece of its own, unless a call opens it."""
+    _branch(reader, kind, waits=True)
+    _test(reader, tokens[1:])
+
+
+def _arm(reader: StatementReader, tokens: list[Token]) -> None:
+    """Note what decides whether the arm that has just begun is taken, by the tokens before its THEN."""
+    head = word(tokens[0])
     if reader.flow.branches.handles():  # behind WHEN are names of errors
         if head == "EXCEPTION":
-            handled_errors.begun(reader, tokens, expected=handled_errors.expects(tokens[1:index]))
-        return tokens[index + 1 :] or None
-    when = find_word(tokens[:index], {"WHEN"}, 1) if head == "CASE" else -1
-    for part in (tokens[1:when], tokens[when + 1 : index]) if when > 0 else (tokens[1:index],):
+            handled_errors.begun(reader, tokens, expected=handled_errors.expects(tokens[1:]))
+        return
+    when = find_word(tokens, {"WHEN"}, 1) if head == "CASE" else -1
+    for part in (tokens[1:when], tokens[when + 1 :]) if when > 0 else (tokens[1:],):
         _test(reader, part)
-    return tokens[index + 1 :] or None
 
 
 def _test(reader: StatementReader, tokens: list[Token]) -> None:
@@ -210,9 +220,8 @@ def _begins_statement(tokens: list[Token], index: int) -> bool:
 
 
 def _while(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
-    if reader.lex.name in ("tsql", "fabric"):
-        _branch(reader, "loop", waits=True)
-        _test(reader, tokens[1:])
+    if reader.lex.name in variables.TSQL:
+        _awaited(reader, tokens, "loop")
         return None
     index = find_word(tokens, {"DO", "LOOP"}, 1)
     if index < 0:
@@ -294,10 +303,10 @@ def _handler(reader: StatementReader, tokens: list[Token], start: int) -> list[T
     if index >= len(tokens):
         return None
     block = word(tokens[index]) == "BEGIN"
-    reader.branches += 1
-    handled_errors.declared(reader, tokens[:index])
+    depth = reader.flow.depth
     reader.flow.depth += block
-    reader.flow.branches.begin("handler", reader.branches, reader.flow.depth, waits=not block)
+    _branch(reader, "handler", waits=not block)
+    handled_errors.declared(reader, tokens[:index], depth)
     return tokens[index + block :] or None
 
 

@@ -13,7 +13,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts.control import handled_errors, variables
-from govtool.capture.sql.scripts.control.variables import AssignmentTarget
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.syntax.lexer import find_word, word
 from govtool.capture.sql.syntax.marks import EXITED
@@ -56,11 +55,8 @@ def _loop(reader: StatementReader, label: str) -> int | None:
 def _decides(reader: StatementReader, tokens: list[Token], found: list[exp.Expr], loop: int | None) -> None:
     """Let the conditions of an exit decide about the rest of a routine, or about all of a loop."""
     branches = reader.flow.branches
-    name = f"{EXITED}{'' if loop is None else loop}"
-    test = exp.Parameter(this=exp.Parameter(this=exp.Var(this=name)))
-    value = exp.Select(expressions=[item.copy() for item in found] or [exp.Literal.number(1)])
-    target = AssignmentTarget(f"@@{name}")
-    reader.add(tokens, variables.tree_of([target], expression=value, quiet=True, keeps=True), "ignored", head="exit")
+    values = [item.copy() for item in found] or [exp.Literal.number(1)]
+    test = variables.own(reader, tokens, f"{EXITED}{'' if loop is None else loop}", values)
     if not branches.exited(test, loop):
         handled_errors.too_many(reader, tokens, "exit")
     if loop is not None:

@@ -20,8 +20,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts.control import row_counts, variables
-from govtool.capture.sql.scripts.control.branches import MAX_TESTS, DeclaredHandler
-from govtool.capture.sql.scripts.control.variables import AssignmentTarget
+from govtool.capture.sql.scripts.control.branches import MAX_TESTS
+from govtool.capture.sql.scripts.control.control_flow import DeclaredHandler
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.trees import tree_of
 from govtool.capture.sql.syntax import marks
@@ -57,12 +57,12 @@ def begun(reader: StatementReader, tokens: list[Token], *, expected: bool) -> No
         _decide(reader, tokens, block, reads)
 
 
-def declared(reader: StatementReader, head: list[Token]) -> None:
-    """Note a handler of MySQL that has just begun: ``DECLARE EXIT HANDLER FOR NOT FOUND``."""
+def declared(reader: StatementReader, head: list[Token], depth: int) -> None:
+    """Note a handler of MySQL that has just begun, ``DECLARE EXIT HANDLER FOR NOT FOUND``, in a block of this depth."""
     words = {word(token) for token in head}
     leaves = "EXIT" in words and not words & _UNEXPECTED
     of_queries = word(head[-1]) == "FOUND" and not any(token.token_type == marks.COMMA for token in head)
-    reader.flow.handlers.append(DeclaredHandler(reader.flow.depth, reader.branches, leaves, of_queries))
+    reader.flow.handlers.append(DeclaredHandler(depth, reader.branches, leaves, of_queries))
 
 
 def ended(reader: StatementReader, tokens: list[Token]) -> None:
@@ -87,12 +87,8 @@ def ended(reader: StatementReader, tokens: list[Token]) -> None:
 
 
 def _failed(reader: StatementReader, tokens: list[Token], branch: int, reads: list[exp.Expr]) -> exp.Expr:
-    """Return the condition that a block fails: a variable of our own, which is given all that the block has read."""
-    name = f"{EXITED}to {branch}"
-    value = exp.Select(expressions=reads)
-    tree = variables.tree_of([AssignmentTarget(f"@@{name}")], expression=value, quiet=True, keeps=True)
-    reader.add(tokens, tree, "ignored", head="exit")
-    return exp.Parameter(this=exp.Parameter(this=exp.Var(this=name)))
+    """Return the condition that a block fails, and its handler runs: by all that the block has read."""
+    return variables.own(reader, tokens, f"{EXITED}to {branch}", reads)
 
 
 def _block_reads(reader: StatementReader, tokens: list[Token], numbers: Sequence[int]) -> list[exp.Expr]:
@@ -167,11 +163,10 @@ def _reads(tree: exp.Expr | None, dialect: str) -> list[exp.Expr]:
     if isinstance(tree, exp.Insert):
         if isinstance(tree.expression, exp.Query):
             reads.append(exp.Subquery(this=tree.expression.copy()))
-        table = _changed(tree)
+        table = row_counts.changed_table(tree)
         if table is not None:
-            rows = exp.Table(this=table.this, db=table.args.get("db"), catalog=table.args.get("catalog")).copy()
-            one = [exp.Literal.number(1)]
-            reads.append(exp.Exists(this=exp.Select(expressions=one, from_=exp.From(this=rows))))
+            one, rows = exp.Literal.number(1), exp.From(this=row_counts.named(table))
+            reads.append(exp.Exists(this=exp.Select(expressions=[one], from_=rows)))
     return reads
 
 
@@ -189,12 +184,6 @@ def _values(tree: exp.Expr) -> list[exp.Expr]:
     if isinstance(given, exp.Values):
         return [value.copy() for row in given.expressions for value in (getattr(row, "expressions", None) or [row])]
     return [value.copy() for value in given.expressions] if isinstance(given, exp.Tuple) else []
-
-
-def _changed(tree: exp.Expr) -> exp.Expr | None:
-    """The table that a statement changes, as written."""
-    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
-    return target if isinstance(target, exp.Table) else None
 
 
 def expects(tokens: list[Token]) -> bool:
@@ -220,18 +209,16 @@ def raised(reader: StatementReader, tokens: list[Token]) -> None:
     """Let the conditions of a RAISE decide about what the routine has written before it, which the error undoes."""
     if word(tokens[0]) != "RAISE" or reader.lex.name not in variables.PLPGSQL:
         return
-    written: dict[str, exp.Expr] = {}
+    written: dict[str, exp.Table] = {}
     for statement in reader.statements[min(reader.flow.blocks.values(), default=len(reader.statements)) :]:
         # Of these, a stub does not have the table.
         tree = tree_of(statement) if isinstance(statement.tree, (exp.Update, exp.Delete)) else statement.tree
-        table = _changed(tree) if isinstance(tree, _CHANGES) and statement.head != "raise" else None
+        table = row_counts.changed_table(tree) if isinstance(tree, _CHANGES) and statement.head != "raise" else None
         if table is not None:
             written.setdefault(table.sql(), table)
-    counter, reader.counter = reader.counter, None
-    for table in written.values() if _follows(reader, tokens, len(written)) else ():
-        undone = exp.Delete(this=table.copy(), where=exp.Where(this=exp.true()))
+    for each in written.values() if _follows(reader, tokens, len(written)) else ():
+        undone = exp.Delete(this=each.copy(), where=exp.Where(this=exp.true()), counts=True)
         reader.add(tokens, undone, "ignored", head="raise")
-    reader.counter = counter
 
 
 def passes_on(reader: StatementReader, tokens: list[Token]) -> bool:

@@ -121,6 +121,18 @@ def counted_rows(tree: exp.Expr, dialect: str) -> exp.Select | None:
     return None
 
 
+def changed_table(tree: exp.Expr) -> exp.Table | None:
+    """Return the table that a statement changes, as written; None where it is none."""
+    target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    return target if isinstance(target, exp.Table) else None
+
+
+def named(table: exp.Table) -> exp.Table:
+    """Return a table of the same name, without alias and partitions."""
+    parts = {key: table.args.get(key) for key in ("this", "db", "catalog")}
+    return exp.Table(**{key: part.copy() if isinstance(part, exp.Expr) else part for key, part in parts.items()})
+
+
 def _of_query(query: exp.Query, *others: exp.Expr) -> exp.Select | None:
     """The rows of a query; None where it reads no table."""
     if query.find(exp.From) is None:
@@ -133,9 +145,9 @@ def _of_query(query: exp.Query, *others: exp.Expr) -> exp.Select | None:
 
 def _of_insert(tree: exp.Insert) -> exp.Select:
     """The rows of the query; of the table, too, where a conflict with its rows decides."""
-    table = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    table = changed_table(tree)
     decides = tree.args.get("conflict") is not None or tree.args.get("ignore")
-    others = [exp.Table(this=table.this, db=table.args.get("db"), catalog=table.args.get("catalog"))] if decides else []
+    others = [named(table)] if decides and table is not None else []
     query = tree.expression
     found = _of_query(query, *others) if isinstance(query, exp.Query) else None
     if found is None:

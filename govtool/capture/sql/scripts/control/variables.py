@@ -128,6 +128,17 @@ def _holds(reader: StatementReader, targets: Sequence[AssignmentTarget], value: 
         strings.note(reader, [target.name.lower() for target in targets], value)
 
 
+def own(reader: StatementReader, tokens: list[Token], name: str, values: list[exp.Expr]) -> exp.Expr:
+    """Give a variable of our own, which no script can name, some values; return the condition that reads it.
+
+    It is kept where the names in the values mean what they meant; what it was before stays possible.
+    """
+    value = exp.Select(expressions=values)
+    tree = tree_of([AssignmentTarget(f"@@{name}")], expression=value, quiet=True, keeps=True)
+    reader.add(tokens, tree, "ignored", head="exit")
+    return exp.Parameter(this=exp.Parameter(this=exp.Var(this=name)))
+
+
 def gone(reader: StatementReader, tokens: list[Token], names: Sequence[str]) -> None:
     """Add the statement at which variables end."""
     reader.add(tokens, exp.Set(assigns=tuple(names), gone=True), "ignored", head="end")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
@@ -30,7 +32,7 @@ def restrict(walk: Walk, condition: TriggerCondition) -> None:
     for name in condition.records:
         scope.add(Source(name, table=table))
     if condition.node is not None:
-        _depend(walk, _deciding_rows(walk, condition.node, scope))
+        _depend(walk, *_deciding(walk, condition.node, scope))
     for write in walk.writes:
         if write.mode == "append":  # as many rows as the table gets
             write.reads.setdefault(condition.table, EVERYWHERE)
@@ -44,14 +46,12 @@ def decide(walk: Walk, test: exp.Expr, *, fetches: bool = False) -> None:
         test: The condition.
         fetches: The statement is a FETCH: the row that it gives a variable is the same, however often a loop runs.
     """
-    reads, walk.reads = walk.reads, {}
     diagnostics, walk.diagnostics = walk.diagnostics, {}
     ambiguous = dict(walk.ambiguous)
-    rows = _deciding_rows(walk, test, Scope(None))
-    found = walk.reads
-    walk.reads, walk.diagnostics, walk.ambiguous = reads, diagnostics, ambiguous
+    rows, reads = _deciding(walk, test, Scope(None))
+    walk.diagnostics, walk.ambiguous = diagnostics, ambiguous
     decided: dict[int, exp.Expr | None] = {dep: None for dep in rows if dep & KIND_MASK != OPAQUE}
-    _depend(walk, decided)
+    _depend(walk, decided, reads)
     steering = as_conditions(decided, walk.interner)
     exit_ = test.this.name if isinstance(test, nodes.Parameter) else ""
     keeps = exit_.startswith(EXITED) if fetches else exit_ == EXITED
@@ -59,9 +59,6 @@ def decide(walk: Walk, test: exp.Expr, *, fetches: bool = False) -> None:
         if write.mode == "assign" and not (keeps and _is_local(write)):
             # what a variable is may say whether it was set
             write.output.deps = [bounded((*deps, *steering)) for deps in write.output.deps]
-        for name in found:  # whether there are rows at all: IF EXISTS (SELECT 1 FROM t)
-            if name != write.target:
-                write.reads.setdefault(name, EVERYWHERE)
 
 
 def _is_local(write: Write) -> bool:
@@ -69,15 +66,17 @@ def _is_local(write: Write) -> bool:
     return isinstance(write, VariableAssignment) and write.value.name != RETURN
 
 
-def _deciding_rows(walk: Walk, condition: exp.Expr, scope: Scope) -> dict[int, exp.Expr | None]:
-    """The dependencies of a condition, as those of a filter."""
-    saved, walk.rows = walk.rows, {}
+def _deciding(walk: Walk, condition: exp.Expr, scope: Scope) -> tuple[dict[int, exp.Expr | None], Iterable[str]]:
+    """The dependencies of a condition, as those of a filter, and the tables whose rows it reads."""
+    rows, walk.rows = walk.rows, {}
+    reads, walk.reads = walk.reads, {}
     refer_to(walk, condition, scope, None, FILTER)
-    rows, walk.rows = walk.rows, saved
-    return rows
+    found = walk.rows, tuple(walk.reads)
+    walk.rows, walk.reads = rows, reads
+    return found
 
 
-def _depend(walk: Walk, rows: dict[int, exp.Expr | None]) -> None:
+def _depend(walk: Walk, rows: dict[int, exp.Expr | None], reads: Iterable[str]) -> None:
     """Let what is written depend on rows of others: they steer values that are set, else they decide about rows."""
     steering = as_conditions(rows, walk.interner)
     for write in walk.writes:
@@ -85,6 +84,9 @@ def _depend(walk: Walk, rows: dict[int, exp.Expr | None]) -> None:
             write.output.deps = [bounded((*deps, *steering)) for deps in write.output.deps]
         elif write.mode != "assign":
             write.rows.update(rows)
+        for name in reads:  # whether there are rows at all: IF EXISTS (SELECT 1 FROM t)
+            if name != write.target:
+                write.reads.setdefault(name, EVERYWHERE)
 
 
 def touches_rows(walk: Walk, write: Write) -> None:

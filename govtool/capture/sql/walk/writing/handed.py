@@ -44,6 +44,8 @@ def handed_writes(walk: Walk) -> Iterable[Write]:
 
     What decides about the rows of a query decides how often it calls them.
     """
+    if not walk.handed:
+        return
     decided = [dep for write in walk.writes for dep in write.rows]
     calling = dict(walk.calling)
     for write in walk.writes:
