@@ -79,9 +79,7 @@ def ended(reader: StatementReader, tokens: list[Token]) -> None:
         queried = [number for number in block if reader.statements[number].head in _FETCHING]
         reads = _block_reads(reader, tokens, queried if handler.of_queries else block)
         if reads:
-            test = _failed(reader, tokens, handler.branch, reads)
-            for number in written:
-                _test(reader, number, test)
+            _test(reader, tokens, written, _failed(reader, tokens, handler.branch, reads))
         if reads and handler.leaves:
             _decide(reader, tokens, block, reads)
 
@@ -120,16 +118,22 @@ def _decide(reader: StatementReader, tokens: list[Token], block: Sequence[int], 
     if len(written) * len(reads) > MAX_ERRORS:
         too_many(reader, tokens, "exception")
         return
-    test = exp.Tuple(expressions=[item.copy() for item in reads], block=True)
-    for number in written:
-        _test(reader, number, test)
+    _test(reader, tokens, written, exp.Tuple(expressions=[item.copy() for item in reads], block=True))
 
 
-def _test(reader: StatementReader, number: int, test: exp.Expr) -> None:
-    """Let a condition decide about a statement."""
-    statement = reader.statements[number]
-    if statement.tree is not None and statement.head != "exit" and len(statement.tests) < MAX_TESTS:
-        reader.statements[number] = statement._replace(tests=(*statement.tests, test))
+def _test(reader: StatementReader, tokens: list[Token], numbers: Sequence[int], test: exp.Expr) -> None:
+    """Let a condition decide about statements; with a note, where there are too many about one."""
+    is_full = False
+    for number in numbers:
+        statement = reader.statements[number]
+        if statement.tree is None or statement.head == "exit":
+            continue
+        if len(statement.tests) < MAX_TESTS:
+            reader.statements[number] = statement._replace(tests=(*statement.tests, test))
+        else:
+            is_full = True
+    if is_full:
+        too_many(reader, tokens, "exception")
 
 
 def too_many(reader: StatementReader, tokens: list[Token], head: str) -> None:
