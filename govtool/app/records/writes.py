@@ -192,7 +192,8 @@ def reason_of(action: Executed, problems: Iterable[str]) -> str:
         return known
     if action.run.how == "plan-text":
         return CONNECT
-    if action.run.batches is not None:
+    batches = action.run.batches
+    if batches is not None and action.run.id.endswith(f"/{batches.run}"):  # of the query as a whole
         return STREAM
     return "its plan could not be read or was not recorded: the messages of its recording name the reason"
 
