@@ -14,6 +14,7 @@ from govtool.records.plan.checkpoints import Checkpoint
 from govtool.records.plan.clock import Clock
 from govtool.records.plan.expressions import UdfReference
 from govtool.records.plan.nodes import Plan, Session
+from govtool.records.plan.term_pieces import Unread
 from govtool.redaction import failure_of
 
 _PLAIN = frozenset({"spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"})
@@ -122,6 +123,8 @@ class _Known:
             session = session_of(line["spark"], {**line["settings"], **(line.get("began") or {})})
             checkpoints = self.checkpoints.get(application)
             plan = catalyst.read(line["exact"], session, self.udfs, self.rows, Clock.of(line.get("now")), checkpoints)
+        except Unread as error:
+            return Planned(process, application, number, None, f"the plan cannot be read: {error}")
         except Exception as error:  # a plan that is read wrongly costs its own rows, not those of the others
             return Planned(process, application, number, None, f"the plan cannot be read: {failure_of(error)}")
         return Planned(process, application, number, plan)

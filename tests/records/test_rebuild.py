@@ -19,7 +19,7 @@ from govtool.records.spooled_plans import read_spool
 BREAKS = {
     "a sample": "a random sample",
     "current time within": "current_timestamp, which depends on when the query runs",
-    "session windows": "Alias: a session window or a watermark",
+    "session windows": "Alias: a session window",
     "random": "rand, which is drawn at random or by partition",
     "collation": "ResolvedCollation: not on the list of functions",
     "a subquery in case": "Aggregate: column k is neither grouped by nor aggregated",

@@ -215,7 +215,9 @@ class _Reader:
             elif isinstance(term, Outer):  # a column of the query around, as it is
                 found.append(Named(term, term.attribute.id, term.attribute.name))
             else:
-                raise Unread("an output column without a name")
+                raise Unread(
+                    f"a column of the output is {term.reason}" if isinstance(term, Opaque) else "a column has no name"
+                )
         return tuple(found)
 
     def _operator(self, raw: Json) -> Node:

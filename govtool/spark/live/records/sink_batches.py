@@ -20,7 +20,7 @@ from govtool.spark.live.records.carried import PlanCarrier
 from govtool.spark.live.records.stream_batches import NoPlan, bound
 
 SINK = "FileStreamSink"
-_PATIENCE = 1.0
+_WAIT_SECONDS = 1.0
 """Seconds until a query that was started is known: its first batch may end before the method that started it."""
 
 
@@ -61,10 +61,10 @@ class SinkBatches:
     """Hears of batches, application by application.
 
     Attributes:
-        heard: Takes an event of Spark on its listener's thread.
+        take: Takes an event of Spark on its listener's thread.
     """
 
-    heard: Callable[[Any], None]
+    take: Callable[[Any], None]
     _applications: set[str] = field(default_factory=set)
 
     def follow(self, session: Any) -> None:
@@ -75,7 +75,7 @@ class SinkBatches:
         if context.applicationId in self._applications:
             return
         ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
-        listener = instance_in(context._gateway, "StreamWrites").apply(_Consumer(self.heard))
+        listener = instance_in(context._gateway, "StreamWrites").apply(_Consumer(self.take))
         context._jsc.sc().addSparkListener(listener)
         self._applications.add(context.applicationId)
 
@@ -83,12 +83,12 @@ class SinkBatches:
 class _Consumer:
     """A ``java.util.function.Consumer`` of events."""
 
-    def __init__(self, heard: Callable[[Any], None]) -> None:
-        self._heard = heard
+    def __init__(self, take: Callable[[Any], None]) -> None:
+        self._take = take
 
     def accept(self, event: Any) -> None:
         """Java: take an event."""
-        self._heard(event)
+        self._take(event)
 
     class Java:
         """The interface that py4j looks for."""
@@ -125,7 +125,7 @@ def written_batch(event: Any, session: Any, queries: list[tuple[Any, float, str]
 
 def _query(run: str, queries: list[tuple[Any, float, str]]) -> Any:
     """The ``StreamExecution`` of a run of a query; None if nobody started it."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         for query, _, _ in list(queries):
             if str(query.runId) == run:
