@@ -465,18 +465,24 @@ def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
 
 
 def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
+    """The writes that read the files which are there now; where none did, those that read some of them, beside others.
+
+    Raises:
+        UsageError: None read any of them (``usage.no-run``).
+    """
     from govtool.records.execute.inputs import changed, relations
     from govtool.records.lake.written import LiveTables
     from govtool.records.plan import codec
 
-    found, live = [], LiveTables()
+    found, in_part, live = [], [], LiveTables()
     for each in writes:
         leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(each.listings).root)}
         own = [leaves[leaf] for leaf, name in each.inputs if leaf in leaves and is_called(name, dataset)]
-        if not changed(own) and all(map(live.has, own)):
-            found.append(each)
-    if found:
-        return found
+        lost = len(changed(own))
+        if lost < max(1, sum(len(leaf.files) for leaf in own)) and all(map(live.has, own)):
+            (in_part if lost else found).append(each)
+    if found or in_part:
+        return found or in_part
     raise UsageError(
         f"what is now in {dataset!r} was not read by a write that is recorded",
         code="usage.no-run",

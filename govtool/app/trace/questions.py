@@ -109,6 +109,11 @@ def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceReques
     chosen_by = None if request.step or request.verify else _EVERY
     opened = _opened(store, commit, run, request, chosen_by=chosen_by).as_written()
     found = _forward_through(opened, store, commit, request)
+    if opened.lineage.refused and found.trace.selected and not any(rows.count for rows in found.outputs):
+        around = None if request.step else opened.around_lost_inputs()
+        if around is not None and around.lineage.reads(input_name(around.run, request.dataset)):
+            return _forward_through(around, store, commit, request)
+        return found
     if opened.untouched and any(rows.exactness != "exact" for rows in found.outputs):
         # By the cells that were not looked at, the written rows may be told apart.
         return _forward_through(_opened(store, commit, run, request), store, commit, request)

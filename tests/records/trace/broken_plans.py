@@ -154,10 +154,8 @@ class BrokenCase(Case):
         rows = present(self.plan, self.data)
         originals = {self.key(row): row for row in raw}
         for value in rng.sample(sorted(originals, key=repr), min(2, len(originals))):
-            chosen = Filter(
-                written,
-                same_as([outputs(written)[at] for at in self.chosen], [originals[value][at] for at in self.chosen]),
-            )
+            pairs = [outputs(written)[at] for at in self.chosen], [originals[value][at] for at in self.chosen]
+            chosen = Filter(written, same_as(*pairs)) if self.chosen else written
             self._traced(total, chosen, [row for row in rows if self.key(row.values) == value], value)
         self._ahead(total, rng, rows)
 

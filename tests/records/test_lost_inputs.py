@@ -1,0 +1,126 @@
+"""Traces where input files are gone, changed or not readable: their rows are not shown, and those of others are."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+from recorded_programs import Program
+
+from govtool.cli.main import main
+from govtool.records.execute.inputs import changed
+from govtool.records.plan.nodes import File, Relation
+from govtool.records.plan.types import Struct
+
+pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+
+JOINED = "SELECT b.land, sum(a.spent) AS total FROM views a JOIN users b ON a.user = b.name GROUP BY b.land"
+USERS_KEPT = "SELECT a.user, a.spent, b.land FROM views a JOIN users b ON a.user = b.name"
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    return Program(tmp_path)
+
+
+def asked(capsys, store, *words, code):
+    capsys.readouterr()
+    assert main(["trace", *words, "--store", store, "-f", "json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def found(groups):
+    """The rows by the dataset's name."""
+    return {group["dataset"].rpartition("/")[2]: sorted(row["_row"] for row in group["rows"]) for group in groups}
+
+
+def lost(program, name, number=0):
+    files = sorted((program.warehouse.folder / name).glob("*.parquet"))
+    files[number].unlink()
+
+
+@pytest.mark.parametrize(("file", "rows"), [(0, [0, 1, 2]), (1, [0, 1])])
+def test_forward_without_a_run_goes_by_the_files_that_are_left(program, capsys, file, rows):
+    program.write("SELECT user, spent FROM views", "copy", "views")
+    store = program.done()
+    lost(program, "views", 1 - file)
+    answer = asked(capsys, store, "forward", "views", "--where", "true", code=3)
+    assert len(found(answer["outputs"])["copy"]) == len(rows)
+    assert [each["reason"] for each in answer["refused"]] == ["is gone"]
+    assert {each["exactness"] for each in answer["outputs"]} == {"incomplete"}
+
+
+def test_a_run_that_read_all_files_that_are_there_goes_before(program, capsys):
+    program.write("SELECT user, spent FROM views", "copy", "views")
+    lost(program, "views")
+    program.write("SELECT user FROM views", "later", "views")
+    answer = asked(capsys, program.done(), "forward", "views", "--where", "true", code=0)
+    assert list(found(answer["outputs"])) == ["later"]
+
+
+def test_without_any_of_its_files_an_input_is_of_no_run(program, capsys):
+    program.write("SELECT user, spent FROM views", "copy", "views")
+    store = program.done()
+    lost(program, "views")
+    lost(program, "views")
+    assert main(["trace", "forward", "views", "--where", "true", "--store", store]) == 2
+    assert "usage.no-run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sql", "condition", "gone", "rows"),
+    [
+        (JOINED, "land = 'de'", "users", {"views": [0, 0, 1, 1, 2]}),
+        (JOINED, "land = 'de'", "views views", {"users": [0, 2]}),
+        (USERS_KEPT, "user = 'ann' AND spent = 20", "users", {"views": [1]}),
+        ("SELECT * FROM views WHERE user IN (SELECT name FROM users)", "spent = 7", "users", {"views": [1]}),
+        ("SELECT user FROM views INTERSECT SELECT name FROM users", "user = 'bob'", "users",
+         {"views": [0, 0, 1, 1, 2]}),
+        ("SELECT a.user, b.land FROM views a LEFT JOIN users b ON a.user = b.name", "land = 'fr'", "users",
+         {"views": [1, 2]}),
+    ],
+)  # fmt: skip
+def test_rows_that_were_joined_with_lost_ones_are_shown(program, capsys, sql, condition, gone, rows):
+    program.write(sql, "report", "views", "users")
+    store = program.done()
+    for name in gone.split():
+        lost(program, name)
+    answer = asked(capsys, store, "back", "report", "--where", condition, code=3)
+    shown = {name: own for name, own in found(answer["inputs"]).items() if own}
+    assert shown == rows
+    assert {each["exactness"] for each in answer["inputs"]} == {"incomplete"}
+    assert all(gone.split()[0] in each["why"] for each in answer["inputs"] if each["rows"])
+
+
+def test_other_parts_of_a_union_stay_as_exact_as_they_were(program, capsys):
+    program.write("SELECT user, spent FROM views UNION ALL SELECT name, 0 FROM users", "both", "views", "users")
+    store = program.done()
+    lost(program, "users")
+    answer = asked(capsys, store, "back", "both", "--where", "user = 'bob'", code=3)
+    assert found(answer["inputs"]) == {"views": [1, 2], "users": []}
+
+
+def test_results_that_a_row_may_have_reached_with_lost_ones(program, capsys):
+    program.write(JOINED, "report", "views", "users")
+    store = program.done()
+    lost(program, "views")
+    lost(program, "views")
+    answer = asked(capsys, store, "forward", "users", "--where", "name = 'bob'", code=3)
+    (group,) = answer["outputs"]
+    assert [(row["land"], row["total"]) for row in group["rows"]] == [("fr", 37)]
+    assert (group["exactness"], "is not known" in group["why"]) == ("incomplete", True)
+
+
+def test_a_file_that_may_not_be_read_is_not_gone(tmp_path, monkeypatch):
+    place = tmp_path / "a.parquet"
+    place.write_bytes(b"1234")
+    now = place.stat()
+    file = File(0, place.as_uri(), now.st_size, now.st_mtime_ns // 1_000_000)
+    leaf = Relation(0, "a", "parquet", (file,), (), Struct(()))
+    assert changed([leaf]) == []
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert [each.reason for each in changed([leaf])] == ["cannot be read: Permission denied"]
