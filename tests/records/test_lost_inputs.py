@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 
 import pytest
 from recorded_programs import Program

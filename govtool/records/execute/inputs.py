@@ -37,7 +37,7 @@ def local_path(uri: str) -> Path | None:
 
 
 def changed(leaves: Iterable[Relation]) -> list[Changed]:
-    """Local files that are gone, cannot be read, or are of another size or time than recorded. Others are not looked at."""
+    """Local files that are gone, cannot be read, or have another size or time than recorded; no others."""
     found: list[Changed] = []
     for leaf in leaves:
         for file in leaf.files:

@@ -38,7 +38,9 @@ def around_lost_inputs(root: Node, lost: Collection[str]) -> Node:
         if not any(gone) or all(gone):
             return node
         return node.replaced(
-            nodes=tuple(rewrite_nodes(side, broken) if is_gone else side for side, is_gone in zip(sides, gone, strict=True))
+            nodes=tuple(
+                rewrite_nodes(side, broken) if is_gone else side for side, is_gone in zip(sides, gone, strict=True)
+            )
         )
 
     return everywhere(root, change)
