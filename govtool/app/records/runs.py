@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from govtool.names import renewed_text
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.query.runs.history import History
+    from govtool.records.execute.places import Place
     from govtool.store import Commit, Reader
 
 RECORDING = "govtool run --records -- job.py"
@@ -69,6 +71,7 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
     if run is not None:
         return found
     there = _read_as_is(found, dataset)
+    there += _readers_by_another_name(known, there, dataset)
     return [each for each in there if each.output] or there  # rows that went to the driver left nothing to point at
 
 
@@ -233,6 +236,45 @@ def inputs_of(run: RecordRun) -> tuple[str, ...]:
 def input_name(run: RecordRun, text: str) -> str:
     """The input of a write that a text names."""
     return next((name for name in inputs_of(run) if is_called(name, text)), text)
+
+
+def name_among(run: RecordRun, text: str, readers: Sequence[RecordRun]) -> str:
+    """The input of a run that a text names, or that others name so: a table may be read by its name and by its path."""
+    name = input_name(run, text)
+    return name if name in inputs_of(run) else next(_named_otherwise(run, _files_read(readers, text)), text)
+
+
+def _readers_by_another_name(
+    known: Iterable[RecordRun], readers: Sequence[RecordRun], dataset: str
+) -> Iterator[RecordRun]:
+    """Runs that read what others read as a dataset, and call it otherwise."""
+    files, names = _files_read(readers, dataset), {each.run for each in readers}
+    folders = {json.dumps(uri.rpartition("/")[0])[1:-1] for uri, _, _ in files}
+    for each in known:
+        is_near = each.run not in names and not each.program and any(folder in each.listings for folder in folders)
+        if is_near and any(_named_otherwise(each, files)):
+            yield each
+
+
+def _files_read(readers: Iterable[RecordRun], dataset: str) -> set[Place]:
+    return {file for each in readers for name, files in _read_by(each) if is_called(name, dataset) for file in files}
+
+
+def _named_otherwise(run: RecordRun, files: set[Place]) -> Iterator[str]:
+    """The inputs of a run that are some of these files, and no others."""
+    return (name for name, own in _read_by(run) if own and own <= files)
+
+
+def _read_by(run: RecordRun) -> Iterator[tuple[str, set[Place]]]:
+    """The inputs of a run with their files."""
+    from govtool.records.execute.inputs import relations
+    from govtool.records.execute.places import place_of
+    from govtool.records.plan import codec
+
+    leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(run.listings).root)}
+    for number, name in run.inputs:
+        if number in leaves:
+            yield name, {place_of(file) for file in leaves[number].files}
 
 
 def only(writes: Sequence[RecordRun], what: str, named: str = "--run", every: str = "") -> RecordRun:

@@ -11,7 +11,7 @@ from govtool.app.rdd.hops import program_hop_forward, written_lines
 from govtool.app.rdd.program_records import input_records
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
-from govtool.app.records.runs import NO_ROWS, ahead, input_name, recorded
+from govtool.app.records.runs import NO_ROWS, ahead, recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.file_rows import Found, Rows, merged, rows_at, rows_by_file, together
 from govtool.app.trace.report import output_rows
@@ -34,9 +34,13 @@ class ForwardHops:
         store: The store.
         commit: Runs are those of this commit.
         request: The question.
+        name_in: What a run that read the input calls it.
     """
 
-    def __init__(self, store: Reader, commit: Commit, request: TraceRequest) -> None:
+    def __init__(
+        self, store: Reader, commit: Commit, request: TraceRequest, name_in: Callable[[RecordRun], str]
+    ) -> None:
+        self._name_in = name_in
         self._store, self._commit, self._request = store, commit, request
         self._files = RecordedFiles.of(recorded(store, commit, ahead(request.dataset)))
         readers = self._files.exchange.readers
@@ -91,14 +95,14 @@ class ForwardHops:
         except GovtoolError as error:
             self._errors.append(error)
             if error.code != NO_ROWS:  # another version of the dataset, without such rows
-                self._walk.ended(run.run, self._request.dataset, "", 0, error.message, True)
+                self._walk.ended(run.run, self._name_in(run), "", 0, error.message, True)
             return None, [], ()
         self.reports.append(report)
         return None, self._left(report), report.outputs
 
     def _chosen(self, run: RecordRun) -> Rows:
         """The chosen rows of the input, by file."""
-        name, where = input_name(run, self._request.dataset), self._request.where
+        name, where = self._name_in(run), self._request.where
         if run.program:
             found = input_records(self._store, self._commit, run, name).where(where).file_rows()
         else:
