@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from recorded_programs import Program
 
 from govtool.cli.main import main
 from govtool.records.execute.inputs import changed
-from govtool.records.plan.nodes import File, Relation
+from govtool.records.leaves import with_relations
+from govtool.records.plan.nodes import Break, File, Relation, outputs
 from govtool.records.plan.types import Struct
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
@@ -123,3 +125,41 @@ def test_a_file_that_may_not_be_read_is_not_gone(tmp_path, monkeypatch):
     assert changed([leaf]) == []
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert [each.reason for each in changed([leaf])] == ["cannot be read: Permission denied"]
+
+
+# ---- inputs that have no positions, and inputs with two names ------------------------------------------------------
+
+
+def with_leaves(program, change):
+    """The last write, with other leaves."""
+    last = program.writes[-1]
+    root = with_relations(last.plan.root, change)
+    program.writes[-1] = replace(last, plan=replace(last.plan, root=root))
+
+
+def test_rows_of_files_are_shown_beside_those_of_a_database(program, capsys):
+    program.write(USERS_KEPT, "report", "views", "users")
+
+    def without_positions(leaf):
+        return Break("rows of a database", (), outputs(leaf)) if leaf.dataset.endswith("users") else leaf
+
+    with_leaves(program, without_positions)
+    store = program.done()
+    answer = asked(capsys, store, "back", "report", "--where", "user = 'ann' AND spent = 20", code=3)
+    assert found(answer["inputs"]) == {"views": [1]}
+    assert [(each["exactness"], each["why"]) for each in answer["inputs"]] == [("incomplete", "rows of a database")]
+    answer = asked(capsys, store, "forward", "views", "--where", "user = 'ann' AND spent = 20", code=3)
+    assert [row["land"] for group in answer["outputs"] for row in group["rows"]] == ["de"]
+
+
+def test_a_table_is_found_by_both_of_its_names(program, capsys):
+    program.write("SELECT user, spent FROM views WHERE spent > 5", "by_path", "views")
+    program.write("SELECT user, page FROM views", "by_name", "views")
+    with_leaves(program, lambda leaf: replace(leaf, dataset="shop.views"))
+    store = program.done()
+    for name in ("shop.views", str(program.warehouse.folder / "views")):
+        assert main(["trace", "forward", name, "--where", "user = 'ann'", "--store", store]) == 2
+        assert "2 writes fit" in capsys.readouterr().err
+        answer = asked(capsys, store, "forward", name, "--where", "user = 'ann'", "--all-runs", code=0)
+        groups = [*answer["outputs"], *(group for hop in answer["hops"] for group in hop["outputs"])]
+        assert {name: len(rows) for name, rows in found(groups).items()} == {"by_path": 2, "by_name": 2}
