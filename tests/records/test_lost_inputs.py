@@ -6,6 +6,8 @@ import json
 import os
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from recorded_programs import Program
 
@@ -125,6 +127,30 @@ def test_a_file_that_may_not_be_read_is_not_gone(tmp_path, monkeypatch):
     assert changed([leaf]) == []
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert [each.reason for each in changed([leaf])] == ["cannot be read: Permission denied"]
+
+
+@pytest.mark.parametrize("is_all", [True, False])
+def test_a_replay_may_replace_what_is_gone(program, capsys, tmp_path, is_all):
+    program.write(JOINED, "report", "views", "users")
+    store = program.done()
+    other = tmp_path / "others.parquet"
+    pq.write_table(pa.table({"name": ["ann", "bob"], "land": ["de", "it"]}), other)
+    lost(program, "users")
+    if not is_all:
+        lost(program, "views")
+    words = ["replay", "app-1/0", "--with", f"users={other}", "--store", store, "-f", "json"]
+    capsys.readouterr()
+    assert main(words) == (0 if is_all else 3)
+    shown = capsys.readouterr()
+    if not is_all:
+        assert "--with views=FILE" in shown.err
+        return
+    answer = json.loads(shown.out)
+    assert {kind: answer[kind]["rows"] for kind in ("gone", "new")} == {
+        "gone": [{"land": "fr", "total": 37}],
+        "new": [{"land": "it", "total": 37}],
+    }
+    assert [(row["before"]["total"], row["after"]["total"]) for row in answer["changed"]["rows"]] == [(35, 30)]
 
 
 # ---- inputs that have no positions, and inputs with two names ------------------------------------------------------
