@@ -189,3 +189,17 @@ def test_a_table_is_found_by_both_of_its_names(program, capsys):
         answer = asked(capsys, store, "forward", name, "--where", "user = 'ann'", "--all-runs", code=0)
         groups = [*answer["outputs"], *(group for hop in answer["hops"] for group in hop["outputs"])]
         assert {name: len(rows) for name, rows in found(groups).items()} == {"by_path": 2, "by_name": 2}
+
+
+def test_a_table_is_found_by_the_folder_of_its_files(program, capsys):
+    program.write("SELECT user, page FROM views", "pages", "views")
+    with_leaves(program, lambda leaf: replace(leaf, dataset="shop.views"))
+    last = program.writes[-1]
+    program.writes[-1] = replace(last, output="shop.pages")
+    store = program.done()
+    folder = program.warehouse.folder
+    answer = asked(capsys, store, "forward", str(folder / "views"), "--where", "user = 'ann'", code=0)
+    assert [len(group["rows"]) for group in answer["outputs"]] == [2]
+    answer = asked(capsys, store, "back", str(folder / "pages"), "--where", "user = 'ann'", code=0)
+    assert (answer["output"], found(answer["inputs"])) == ("shop.pages", {"shop.views": [0, 1]})
+    assert main(["trace", "back", str(folder / "pages" / "page=1"), "--where", "true", "--store", store]) == 2

@@ -46,6 +46,7 @@ def find_writer(
         AmbiguousNameError: Several writes fit.
     """
     known = recorded(store, commit, concerning(run, output, UnreadableRun.writes))
+    output = output and _table_at(known, output, _written_by)
     writes = known if run is None else of_run(store, commit, known, run)
     if output is not None:
         _refuse_other_run(known, writes, output, lambda each: (each.output,), f"run {run} wrote nothing to")
@@ -65,6 +66,7 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
         UnknownNameError: There is no such input or run.
     """
     known = recorded(store, commit, concerning(run, dataset, UnreadableRun.reads))
+    dataset = _table_at(known, dataset, _read_by)
     writes = known if run is None else of_run(store, commit, known, run)
     _refuse_other_run(known, writes, dataset, inputs_of, f"run {run} did not read")
     found = _of_dataset(store, commit, writes, dataset, inputs_of, "no records of a run that read")
@@ -75,6 +77,8 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
     return [each for each in there if each.output] or there  # rows that went to the driver left nothing to point at
 
 
+FilesOf = Callable[["RecordRun"], "Iterator[tuple[str, set[Place]]]"]
+"""The datasets that a run read or wrote, with their files."""
 Needed = Callable[["Sequence[RecordRun]", Sequence[UnreadableRun]], Sequence[UnreadableRun]]
 """The runs that a question may need, of those whose records cannot be read, beside those whose records can."""
 
@@ -240,8 +244,36 @@ def input_name(run: RecordRun, text: str) -> str:
 
 def name_among(run: RecordRun, text: str, readers: Sequence[RecordRun]) -> str:
     """The input of a run that a text names, or that others name so: a table may be read by its name and by its path."""
+    text = _table_at(readers, text, _read_by)
     name = input_name(run, text)
     return name if name in inputs_of(run) else next(_named_otherwise(run, _files_read(readers, text)), text)
+
+
+def _table_at(known: Iterable[RecordRun], text: str, files_of: FilesOf) -> str:
+    """The table whose files lie in the folder that a text names, if nothing recorded is called so; else the text."""
+    from govtool.app.datasets.places import path_id
+
+    if "/" not in text or "=" in text.rpartition("/")[2]:  # a partition is not the table
+        return text
+    tables: dict[str, None] = {}
+    folder = f"{path_id(text)}/"
+    for each in known:
+        for name, files in files_of(each):
+            if is_called(name, text):
+                return text
+            if "/" not in name and files and all(uri.startswith(folder) for uri, _, _ in files):
+                tables[name] = None
+    return next(iter(tables)) if len(tables) == 1 else text
+
+
+def _written_by(run: RecordRun) -> Iterator[tuple[str, set[Place]]]:
+    """The output of a run with its files."""
+    from govtool.records.execute.places import place_of
+    from govtool.records.split_plans import relation_of
+
+    left = relation_of(run.written, run.output)
+    if run.output:
+        yield run.output, set() if left is None else {place_of(file) for file in left.files}
 
 
 def _readers_by_another_name(
