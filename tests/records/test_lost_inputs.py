@@ -203,3 +203,15 @@ def test_a_table_is_found_by_the_folder_of_its_files(program, capsys):
     answer = asked(capsys, store, "back", str(folder / "pages"), "--where", "user = 'ann'", code=0)
     assert (answer["output"], found(answer["inputs"])) == ("shop.pages", {"shop.views": [0, 1]})
     assert main(["trace", "back", str(folder / "pages" / "page=1"), "--where", "true", "--store", store]) == 2
+
+
+def test_runs_that_read_the_input_and_cannot_be_traced_are_named(program, capsys):
+    program.write("SELECT user, spent FROM views", "copy", "views")
+    program.write("SELECT user, page FROM views", "states", "views")
+    with_leaves(program, lambda leaf: Break("the stream keeps a state: of earlier batches", (), outputs(leaf)))
+    program.writes[-1] = replace(program.writes[-1], breaks=("the stream keeps a state: of earlier batches",))
+    answer = asked(capsys, program.done(), "forward", "views", "--where", "user = 'ann'", "--all-runs", code=3)
+    ends = {(each["dataset"].rpartition("/")[2], each["reason"]) for each in answer["ends"] if each["broken"]}
+    folder = program.warehouse.folder.as_uri()
+    assert ends == {("views", f"app-1/1 → {folder}/states read it: the stream keeps a state")}
+    assert len(found(answer["outputs"])["copy"]) == 2

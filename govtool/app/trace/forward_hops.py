@@ -16,6 +16,7 @@ from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.file_rows import Found, Rows, merged, rows_at, rows_by_file, together
 from govtool.app.trace.report import output_rows
 from govtool.app.trace.run_walk import Followed, Hops, ReachedRun, RecordedFiles, RunWalk
+from govtool.app.trace.untraced_readers import named_ends, untraced_reads
 from govtool.errors import GovtoolError
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import StagePosition, count_rows
@@ -66,6 +67,11 @@ class ForwardHops:
         hops, ends = self._walk.go()
         if not self.reports:
             raise self._errors[0]
+        starts = [
+            (self._name_in(run), min((modified for _, _, modified in self._files.exchange.reads[run.run]), default=0))
+            for run in readers
+        ]
+        ends = named_ends(untraced_reads(self._store, self._commit), starts, ends)
         return tuple(sorted(hops, key=lambda hop: hop.depth)), ends
 
     def _follow(self, run: RecordRun, rows: Rows, reached: ReachedRun) -> Followed:
