@@ -122,10 +122,9 @@ class TraceReport(GraphAnswer):
         holds.
         """
         traces = (self.trace, *(hop.trace for hop in self.hops))
-        grades = [each.exactness for trace in traces for each in (*trace.steps, *trace.inputs)]
-        grades += [
-            each.exactness for each in (*self.between, *self.outputs, *(o for hop in self.hops for o in hop.outputs))
-        ]
+        rows = (*self.between, *self.outputs, *(rows for hop in self.hops for rows in hop.outputs))
+        grades = [step.exactness for trace in traces for step in trace.steps]
+        grades += [each.exactness for each in (*rows, *(each for trace in traces for each in trace.inputs))]
         lost = any(trace.refused for trace in traces) or any(end.broken for end in self.ends)
         return not lost and "incomplete" not in grades and self.verified is not False
 

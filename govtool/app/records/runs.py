@@ -548,7 +548,9 @@ def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
     from govtool.records.lake.written import LiveTables
     from govtool.records.plan import codec
 
-    found, in_part, live = [], [], LiveTables()
+    found: list[RecordRun] = []
+    in_part: list[RecordRun] = []
+    live = LiveTables()
     for each in writes:
         leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(each.listings).root)}
         own = [leaves[leaf] for leaf, name in each.inputs if leaf in leaves and is_called(name, dataset)]
