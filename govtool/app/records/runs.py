@@ -255,12 +255,12 @@ def _table_at(known: Iterable[RecordRun], text: str, files_of: FilesOf) -> str:
 
     if "/" not in text or "=" in text.rpartition("/")[2]:  # a partition is not the table
         return text
-    tables: dict[str, None] = {}
-    folder = f"{path_id(text)}/"
+    known, tables, folder = list(known), dict[str, None](), f"{path_id(text)}/"
+    for each in known:
+        if any(is_called(name, text) for name in (inputs_of(each) if files_of is _read_by else (each.output,)) if name):
+            return text
     for each in known:
         for name, files in files_of(each):
-            if is_called(name, text):
-                return text
             if "/" not in name and files and all(uri.startswith(folder) for uri, _, _ in files):
                 tables[name] = None
     return next(iter(tables)) if len(tables) == 1 else text
