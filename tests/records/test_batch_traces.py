@@ -1,4 +1,4 @@
-"""Batches of ``foreachBatch`` traced, against the definition: the input rows behind each output row, found by hand."""
+"""Batches of ``foreachBatch`` and of sinks of files traced, against the definition: the input rows behind each output row, found by hand."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from recorders import own_recorder
 import govtool
 from govtool.app.runs.job import read_captured
 from govtool.cli.main import main
+from govtool.spark.live.plans.sink_log import logged_files
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
 
@@ -21,7 +22,7 @@ FILES, ROWS, TAGS = 5, 12, ("a", "b", "c")
 NAMES = [(0, "zero"), (1, "one"), (1, "uno"), (None, "none")]
 COLUMNS = {
     "kept": ("k", "v"), "sums": ("k", "n", "v"), "joined": ("v", "title"), "tags": ("tag",), "twice": ("v",),
-    "pairs": ("v", "w"),
+    "pairs": ("v", "w"), "sink": ("k", "v", "title"),
 }  # fmt: skip
 """The columns of each target."""
 STREAM = "v IS NULL OR v <> 0"
@@ -86,6 +87,11 @@ def _run(spark, folder):
     query = source.where(STREAM).writeStream.foreachBatch(each)
     query = query.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start()
     query.awaitTermination()
+    spark.conf.set("spark.sql.streaming.fileSink.log.compactInterval", 2)  # the second batch has the log of the first
+    joined = source.where(STREAM).join(names, source["k"] == names["key"]).select("k", "v", "title")
+    sink = joined.writeStream.partitionBy("k").option("checkpointLocation", f"{folder}/sink_checkpoint")
+    sink.trigger(availableNow=True).start(f"{folder}/sink").awaitTermination()
+    spark.conf.unset("spark.sql.streaming.fileSink.log.compactInterval")
 
 
 def defined(batch):
@@ -103,6 +109,7 @@ def defined(batch):
         for row, (key, title) in enumerate(NAMES):
             if k is not None and k == key:
                 found["joined"][v, title] |= {place, ("n.parquet", row)}
+                found["sink"][k, v, title] |= {place, ("n.parquet", row)}
         for tag in tags:
             found["tags"][tag,].add(place)
         for other, (key, more, _) in batch:
@@ -131,8 +138,9 @@ def test_each_output_row_is_traced_to_the_rows_of_its_batch(stream, target, numb
     rows = [((file, at), row) for file in files for at, row in enumerate(inputs[file]) if row[1] != 0]
     expected = defined(rows)[target]
     assert expected
-    name = "kept" if target == "kept" else f"{target}{number}"
-    run = sorted(runs[name], key=lambda each: int(each.rpartition("/")[2]))[number if target == "kept" else 0]
+    is_one = target in ("kept", "sink")
+    name = target if is_one else f"{target}{number}"
+    run = sorted(runs[name], key=lambda each: int(each.rpartition("/")[2]))[number if is_one else 0]
     records = govtool.open(str(folder / "store")).records(run=run)
     assert {*map(tuple, zip(*records.arrow().to_pydict().values(), strict=True))} == expected.keys()
     for values, places in expected.items():
@@ -140,3 +148,23 @@ def test_each_output_row_is_traced_to_the_rows_of_its_batch(stream, target, numb
         found = {(row["_file"].rpartition("/")[2], row["_row"]) for group in answer.inputs for row in group.rows}
         assert (found, {group.exactness for group in answer.inputs}) == (places, {"exact"}), values
         assert not answer.against
+
+
+def test_files_that_no_batch_of_a_sink_logged_are_no_rows_of_it(stream):
+    folder, _, runs = stream
+    assert (folder / "sink" / "_spark_metadata" / "1.compact").is_file()
+    listed = [govtool.open(str(folder / "store")).records(run=run).arrow().num_rows for run in runs["sink"]]
+    logged = logged_files(folder / "sink" / "_spark_metadata")
+    assert logged == {f"file:{each}" for each in (folder / "sink").rglob("*.parquet")}
+    assert sum(listed) == sum(pq.ParquetFile(each.removeprefix("file:")).metadata.num_rows for each in logged)
+
+
+def test_a_damaged_log_of_a_sink_tells_nothing(tmp_path):
+    assert logged_files(tmp_path / "none") is None
+    (tmp_path / "0").write_text('v1\n{"path":"file:///a/b%20c","size":1,"modificationTime":2,"action":"add"}')
+    (tmp_path / ".0.crc").write_bytes(b"crc")
+    assert logged_files(tmp_path) == {"file:/a/b c"}
+    (tmp_path / "1.compact").write_text('v1\n{"path":"file:/x","size":1,"modificationTime":2,"action":"add"}')
+    assert logged_files(tmp_path) == {"file:/x"}
+    (tmp_path / "2").write_text("v2\n")
+    assert logged_files(tmp_path) is None

@@ -44,7 +44,8 @@ def job(spark, tmp_path_factory):
 
         grouped = stream.groupBy("k").count().writeStream.outputMode("complete").foreachBatch(counted)
         sink = stream.writeStream.format("parquet").option("path", f"{folder}/sink")
-        queries = [stream.where("id <> 1").writeStream.foreachBatch(each), grouped, sink]
+        distinct = stream.dropDuplicates(["k"]).writeStream.option("path", f"{folder}/distinct")
+        queries = [stream.where("id <> 1").writeStream.foreachBatch(each), grouped, sink, distinct]
         for number, query in enumerate(queries):
             started = query.option("checkpointLocation", f"{folder}/c{number}").trigger(availableNow=True).start()
             started.awaitTermination()
@@ -93,14 +94,27 @@ def test_a_batch_is_traced_to_the_rows_of_its_own_files(trace, number):
 def test_a_stream_with_a_state_is_refused(job, trace):
     code, error = trace("counted")
     assert (code, "engine.not-exact" in error, "the stream keeps a state" in error) == (4, True, True)
-    assert ("LogicalRDD" in error, "in a job that reads these files" in error) == (False, True)
+    assert ("LogicalRDD" in error, "in a job that reads these" in error) == (False, True)
     assert any("the stream keeps a state" in warning for warning in job[1].warnings)
 
 
-def test_what_a_streaming_query_writes_by_itself_is_refused(job, trace):
+def test_what_a_streaming_query_writes_by_itself_is_traced_batch_by_batch(job, trace):
     code, error = trace("sink")
-    assert (code, "usage.untraceable" in error, "with foreachBatch" in error) == (2, True, True)
-    assert any("a streaming query wrote it by itself" in warning for warning in job[1].warnings)
+    assert (code, "usage.ambiguous-run" in error) == (2, True)
+    runs = [each for each in job[1].records.runs.values() if each.output.endswith("/sink")]
+    for number, run in enumerate(sorted(runs, key=lambda each: int(each.run.rpartition("/")[2]))):
+        code, answer = trace("sink", "k = 1", "--run", run.run, "--verify")
+        (rows,) = answer["inputs"]
+        assert (code, rows["exactness"], {row["id"] for row in rows["rows"]}) == (
+            0, "exact", {1 + number * 10, 3 + number * 10},
+        )  # fmt: skip
+    batches = [run.batches for run in job[1].gathered.runs if run.id in {each.run for each in runs}]
+    assert {(each.first, each.last) for each in batches} == {(0, 0), (1, 1)}
+
+
+def test_a_sink_of_a_stream_with_a_state_is_refused(job, trace):
+    code, error = trace("distinct")
+    assert (code, "usage.untraceable" in error, "in a job that reads these" in error) == (2, True, True)
 
 
 def test_what_a_streaming_query_wrote_is_one_dataset_however_its_path_is_given(job, trace):

@@ -11,6 +11,9 @@ from urllib.parse import unquote
 
 from govtool.records.capture import RecordedWrite
 from govtool.redaction import failure_of
+from govtool.spark.live.plans.sink_log import FOLDER as SINK_LOG
+from govtool.spark.live.plans.sink_log import logged_files
+from govtool.spark.live.records.stream_batches import STREAM_STATE
 
 if TYPE_CHECKING:
     from govtool.capture.spark.executed import Executed
@@ -84,12 +87,17 @@ def _plans(found: Iterable[Planned], runs: Mapping[int, tuple[str, ...]]) -> tup
     for captured in found:
         names = runs.get(captured.number, ())
         if captured.plan is None or len(names) > 1:
-            problems.update(dict.fromkeys(names, captured.reason or "several inserts are one plan"))
+            problems.update(dict.fromkeys(names, _with_remedy(captured.reason) or "several inserts are one plan"))
             continue
         for name in names:
             if name not in plans or isinstance(captured.plan.root, Write):
                 plans[name] = captured.plan
     return plans, [untraceable(name, why) for name, why in problems.items() if name not in plans]
+
+
+def _with_remedy(reason: str) -> str:
+    """Return why there is no plan, with what helps where that is known."""
+    return f"{reason} ({remedy(reason)})" if STREAM_STATE in reason else reason
 
 
 def _changes_rows(action: Executed) -> bool:
@@ -197,10 +205,8 @@ def reason_of(action: Executed, problems: Iterable[str]) -> str:
 
 def remedy(reason: str) -> str:
     """Return what helps where rows of an input cannot be read again, by the reason (`unreadable_inputs`)."""
-    from govtool.spark.live.records.stream_batches import STREAM_STATE
-
     if STREAM_STATE in reason:
-        return "write the stream's rows with foreachBatch, and group or join them in a job that reads these files"
+        return "write the stream's own rows to files, and group or join them in a job that reads these"
     return "write what was read to files first, and trace from these"
 
 
@@ -318,6 +324,7 @@ def _files(
     begin, end = _moment(run.started), _moment(run.ended)
     if begin is None or end is None:
         return None
+    logged = logged_files(folder / SINK_LOG)
     found = []
     for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
         inner = path.relative_to(folder).parts
@@ -327,6 +334,8 @@ def _files(
         written = datetime.fromtimestamp(facts.st_mtime, begin.tzinfo)
         if not begin - _SLACK <= written <= end + _SLACK:
             continue
+        if logged is not None and f"file:{path}" not in logged:
+            continue  # a failed attempt of a stream left it
         values = partition_values(inner[:-1], partitioned, types, zone)
         if values is None:
             return None

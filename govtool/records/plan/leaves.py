@@ -138,12 +138,16 @@ def _metadata(columns: tuple[Attribute, ...], schema: t.Struct, partitions: t.St
     return tuple((each.id, each.name) for each in columns if each.name not in names)
 
 
+_PLACES = frozenset({"path", "paths", "basepath", "serialization.format", "checkpointlocation"})
+"""Options that say where files are, and nothing of what they hold."""
+
+
 def options_of(found: Json) -> tuple[tuple[str, str], ...]:
     """Options of a reader or a writer but its paths; secrets stay out of every record."""
     pairs = [(str(key), str(value)) for key, value in found["$map"]]
     kept = [
         (key, str(clean_value(key, value)))
         for key, value in pairs
-        if key.lower() not in ("path", "paths", "basepath", "serialization.format") and not is_secret_name(key)
+        if key.lower() not in _PLACES and not is_secret_name(key)
     ]
     return tuple(sorted(kept))

@@ -22,9 +22,10 @@ from govtool.spark.live.job.settings import EFFECTIVE, ApplicationSettings, modi
 from govtool.spark.live.jvm import hadoop
 from govtool.spark.live.jvm.prefetch import EXECUTION, Prefetcher, stored_executions
 from govtool.spark.live.jvm.scala import let_go
-from govtool.spark.live.numbers import Mark, Numbers
+from govtool.spark.live.numbers import Mark, Numbers, facts_of
 from govtool.spark.live.plans import catalyst, files, physical
 from govtool.spark.live.records import exact
+from govtool.spark.live.records.sink_batches import SinkBatches, WrittenBatch, written_batch
 from govtool.spark.live.spool import Spool
 
 MAX_WAITING = 1000
@@ -59,6 +60,9 @@ class Recorder:
         self._prefetchers: dict[str, Prefetcher] = {}
         self._stores: dict[str, Any] = {}
         self.replay = exact.from_environment()
+        self._sink_batches = SinkBatches(self._batch_ended)
+        self._written_runs: set[str] = set()
+        """Runs of streaming queries whose batches are written down one by one."""
 
     # ---- from any thread --------------------------------------------------------------------------------------
 
@@ -92,6 +96,23 @@ class Recorder:
         streams.patch(self)
         if self.replay is not None:
             self.replay.attach(session)
+
+    def follow_sinks(self, session: Any) -> None:
+        """Hear of the batches that streaming queries write to files by themselves, where records are wanted."""
+        if self.replay is not None:
+            self._sink_batches.follow(session)
+
+    def _batch_ended(self, event: Any) -> None:
+        """Have the batch of a streaming query written down; Spark waits for this call."""
+
+        def write() -> None:
+            try:
+                if not event.executionFailure().isDefined():
+                    self._batch_written(event)
+            finally:
+                let_go(event)
+
+        self.put(write)
 
     def note(self, line: dict[str, Any]) -> None:
         """Write a line that is ready."""
@@ -178,7 +199,26 @@ class Recorder:
             self._application_settings[application] = ApplicationSettings(session.sparkContext)
         return self._application_settings[application]
 
-    def executed(self, key: str, name: str, execution: Any, nanoseconds: int | None, error: str, ended: float) -> None:
+    def _batch_written(self, event: Any) -> None:
+        """Write down the batch of a query that writes files by itself."""
+        execution = event.qe()
+        application = str(execution.sparkSession().sparkContext().applicationId())
+        key = next(key for key, (_, _, known) in self.sessions.items() if known == application)
+        batch = written_batch(event, self.sessions[key][0], self.queries)
+        if batch is not None:
+            self._written_runs.add(batch.key[1])
+            self.executed(key, "batch", execution, int(event.duration()), "", int(event.time()) / 1000, batch)
+
+    def executed(
+        self,
+        key: str,
+        name: str,
+        execution: Any,
+        nanoseconds: int | None,
+        error: str,
+        ended: float,
+        batch: WrittenBatch | None = None,
+    ) -> None:
         """Write down an execution.
 
         Args:
@@ -188,6 +228,7 @@ class Recorder:
             nanoseconds: How long it took; None if it failed.
             error: Why it failed.
             ended: When we heard of it.
+            batch: What it is of a streaming query that writes files by itself.
         """
         query_execution = int(execution.id())
         if name.startswith(_HOUSEKEEPING) or self._is_known(query_execution):
@@ -206,7 +247,10 @@ class Recorder:
         if error:
             line["error"] = facts.one_line(error)
         try:
-            line.update(self._identified(session, application, execution))
+            if batch is not None:
+                line.update(facts_of(self._status_store(session, application, [batch.number]), batch.number))
+            else:
+                line.update(self._identified(session, application, execution))
         except Exception:
             line["unidentified"] = True
         modified = line.pop("modified", None)
@@ -217,7 +261,7 @@ class Recorder:
             return
         plan, positions = None, None
         try:
-            plan, positions = self._analyzed(session, execution)
+            plan, positions = (batch.named, None) if batch else self._analyzed(session, execution)
             line.update(catalyst.captured(plan, self.digests))
         except Exception as failure:
             line["break"] = "plan-too-large" if "plan-too-large" in str(failure) else "plan-unreadable"
@@ -230,6 +274,8 @@ class Recorder:
             line["unmeasured"] = True
         try:
             line.update(self._changed(session, application, execution, modified))
+            if batch is not None:
+                batch.complete(line)
             if not error:
                 line.update(_left(line))
         except Exception:
@@ -240,7 +286,7 @@ class Recorder:
             if modified is not None:
                 known = self._settings_of(session, application)
                 details["began"] = known.values(exact.SETTINGS, modified_settings(modified))
-            self.replay.executed(session, plans, number, application, plan, positions, details)
+            self.replay.executed(session, plans, number, application, plan, positions, details, batch)
 
     def _changed(self, session: Any, application: str, execution: Any, modified: str | None) -> dict[str, Any]:
         """The settings of an execution that are others than those of the first session, as ``settings``."""
@@ -335,7 +381,7 @@ class Recorder:
         for query, started, name in queries:
             application = next((key for _, _, key in self.sessions.values()), "")
             line = streams.finished(query, started, name, application)
-            if line is not None:
+            if line is not None and not (line["ok"] and line["run"] in self._written_runs):
                 self.write(dict(line, n=self.next_number()))
 
     def checkpoint(self, timeout: float) -> bool:

@@ -130,17 +130,7 @@ class Numbers:
         number = self._queries.pop(mark.query, None) if mark.query else self._measured(mark)
         if number is None:
             return None
-        entry = self._entries.pop(number)
-        found: dict[str, Any] = {"execution": entry.number, "root": entry.root}
-        if entry.inference:
-            found["inference"] = True
-        if entry.started is not None:
-            found["started"] = entry.started
-        if entry.batch is not None:
-            found["batch"] = list(entry.batch)
-        if entry.modified is not None:
-            found["modified"] = entry.modified
-        return found
+        return _facts(self._entries.pop(number))
 
     def _measured(self, mark: Mark) -> int | None:
         shared = {n: len(e.mark.accumulators & mark.accumulators) for n, e in self._entries.items()}
@@ -150,6 +140,25 @@ class Numbers:
         if mark.accumulators or not mark.text:
             return None
         return next((n for n, entry in self._entries.items() if entry.mark.text == mark.text), None)
+
+
+def facts_of(store: Any, number: int) -> dict[str, Any]:
+    """The numbers of an execution whose own is known, and its settings as far as the store knows them by now."""
+    found = store.execution(number)
+    return _facts(_entry(found.get())) if found.isDefined() else {"execution": number, "root": number}
+
+
+def _facts(entry: _Entry) -> dict[str, Any]:
+    found: dict[str, Any] = {"execution": entry.number, "root": entry.root}
+    if entry.inference:
+        found["inference"] = True
+    if entry.started is not None:
+        found["started"] = entry.started
+    if entry.batch is not None:
+        found["batch"] = list(entry.batch)
+    if entry.modified is not None:
+        found["modified"] = entry.modified
+    return found
 
 
 def _entry(data: Any) -> _Entry:

@@ -278,6 +278,7 @@ def _patch_start(writer_class: Any, name: str, recorder: Any) -> None:
 
     @wraps(original)
     def start(self: Any, *args: Any, **kwargs: Any) -> Any:
+        safely(lambda: recorder.follow_sinks(self._spark))
         query = original(self, *args, **kwargs)
         try:
             recorder.queries.append((query, time.time(), name))

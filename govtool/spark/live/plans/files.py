@@ -57,7 +57,7 @@ def read_files(relation: Any) -> dict[str, Any] | None:
     None if the index lists nothing before partitions are chosen.
     """
     text = relation.location().allFiles().mkString("\n")
-    found = [(_plain(uri), int(size), int(modified)) for uri, size, modified in _STATUS.findall(text)]
+    found = [(plain(uri), int(size), int(modified)) for uri, size, modified in _STATUS.findall(text)]
     if len(found) != text.count("; isDirectory="):
         return None  # a name with a line break
     return {**summed(found), **_since(found)}
@@ -88,7 +88,7 @@ def _since(found: list[Listed]) -> dict[str, Any]:
     return {"changed": min(changed)} if changed else {}
 
 
-def _plain(uri: str) -> str:
+def plain(uri: str) -> str:
     """``file:/data/x`` for whatever way a local URI is written."""
     return "file:/" + uri[5:].lstrip("/") if uri.startswith("file:") else uri
 
@@ -112,7 +112,7 @@ def left_files(
         expected: Spark's own count of ``files`` and ``bytes``.
         keep: Files that are kept one by one.
     """
-    found = list(_below(_plain(path)))
+    found = list(_below(plain(path)))
     if len(found) > MAX_FOUND:
         return {}
     facts: dict[str, Any] = {"left": summed(found, keep)}

@@ -23,6 +23,7 @@ from govtool.spark.live.records.carried import PlanCarrier
 from govtool.spark.live.records.eager import EagerWrites, newest_note
 from govtool.spark.live.records.function_source import identity, undecorated
 from govtool.spark.live.records.rewritten import replaced
+from govtool.spark.live.records.sink_batches import WrittenBatch
 from govtool.spark.live.records.stream_batches import StreamBatches
 from govtool.spark.live.spool import EAGER, POSITIONS, RECORDS, Spool
 
@@ -131,6 +132,7 @@ class PlanRecorder:
         plan: Any = None,
         key: int | None = None,
         facts: Mapping[str, Any] | None = None,
+        batch: WrittenBatch | None = None,
     ) -> None:
         """Write down the exact plan of an execution that succeeded; never raises.
 
@@ -143,6 +145,7 @@ class PlanRecorder:
             key: The key of its positions; None: it has none.
             facts: ``query_execution``, its id; ``began``, the ``SETTINGS`` with which it began: without, those that its
                 session has by now count.
+            batch: What it is of a streaming query that writes files by itself.
         """
         line: dict[str, Any] = {"e": "replay", "n": number, "application": application, **(facts or {})}
         if key is not None:
@@ -153,7 +156,12 @@ class PlanRecorder:
             line["functions"] = self.functions.fresh()
             line["rows"] = self.rows.fresh()
             given = plan if key is not None else None
-            if self.batches:
+            if batch is not None and batch.exact is None:
+                self.spool.write({**line, "break": batch.reason})
+                return
+            if batch is not None:
+                given = batch.exact
+            elif self.batches:
                 given = self._with_batches(session, given or execution.analyzed(), line["rows"]) or given
             found = walker.read(execution, given)
             if isinstance(found, str):
