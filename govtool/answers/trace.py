@@ -118,9 +118,15 @@ class TraceReport(GraphAnswer):
 
     @property
     def is_complete(self) -> bool:
-        """True if no file was refused, in no run, no trace broke off, and what was verified holds."""
-        lost = any(hop.trace.refused for hop in self.hops) or any(end.broken for end in self.ends)
-        return not self.trace.refused and not lost and self.verified is not False
+        """True if all inputs are known in all runs, no file was refused, no trace broke off, and what was verified
+        holds.
+        """
+        traces = (self.trace, *(hop.trace for hop in self.hops))
+        rows = (*self.between, *self.outputs, *(rows for hop in self.hops for rows in hop.outputs))
+        grades = [step.exactness for trace in traces for step in trace.steps]
+        grades += [each.exactness for each in (*rows, *(each for trace in traces for each in trace.inputs))]
+        lost = any(trace.refused for trace in traces) or any(end.broken for end in self.ends)
+        return not lost and "incomplete" not in grades and self.verified is not False
 
     @property
     def parts(self) -> tuple[tuple[str, InputAnswer], ...]:

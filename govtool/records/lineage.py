@@ -129,6 +129,10 @@ class Lineage(TracedPlan):
         """Inputs that no trace comes to, such as the list of a NOT IN: none of their rows is behind a row."""
         return [] if self.plan is None or self.looseness is not None else relations(self.plan)
 
+    def reads(self, dataset: str) -> bool:
+        """Return whether rows of an input can be traced forward."""
+        return any(is_called(leaf, dataset) for leaf in (*self.leaves(), *self._unreached()))
+
     def input(self, dataset: str, condition: str | Expression | None = None) -> RecordSet:
         """Rows of an input, to be traced forward.
 

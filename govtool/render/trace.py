@@ -60,7 +60,7 @@ def _tables(report: TraceReport, show: int, room: int | None) -> Iterator[Table]
         yield _hops(report)
     if report.ends:
         yield _ends(report)
-    refused = [*report.trace.refused, *(file for hop in report.hops for file in hop.trace.refused)]
+    refused = list(dict.fromkeys([*report.trace.refused, *(file for hop in report.hops for file in hop.trace.refused)]))
     if refused:
         yield _refused(refused)
 
@@ -216,5 +216,5 @@ def _refused(files: Sequence[RefusedFile]) -> Table:
         columns=(TableColumn("refused", style="red"), TableColumn("because it")),
         rows=[(file.file, file.reason) for file in files],
         heading=f"{count(len(files), 'input file')} refused",
-        summary="The rows of these files are not shown, nor others that reach the output with them only.",
+        summary="The rows of these files are not shown. Those that reach the output only with them may be left out.",
     )

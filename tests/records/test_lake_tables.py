@@ -203,6 +203,18 @@ def test_tables_of_delta_whose_files_mean_something_else(tmp_path, configuration
         table.relation()
 
 
+@pytest.mark.parametrize(("kind", "is_read"), [("string", True), ("variant", False)])
+def test_a_feature_of_variants_matters_where_a_column_is_one(tmp_path, kind, is_read):
+    table = DeltaTable(tmp_path / "t", {"id": "long", "v": kind}, features=["deletionVectors", "variantType"])
+    if is_read:
+        table.commit(table.file("a.parquet", [{"id": 1, "v": "x"}]))
+        assert len(table.relation().files) == 1
+    else:
+        table.commit()
+        with pytest.raises(Unread, match="not known: variantType"):
+            table.relation()
+
+
 def test_a_log_that_does_not_tell(delta):
     with pytest.raises(Unread, match="does not tell version 7"):
         delta.relation(7)

@@ -19,6 +19,7 @@ from govtool.records.replay.choices import chooses_rows, without_choices
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.list_order import depends_on_order
+from govtool.records.trace.lost_inputs import around_lost_inputs
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.rounding import is_close
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, reads, unique
@@ -84,7 +85,7 @@ class OpenedWrite:
         ):
             return lineage.loose_rows(condition)
         if lineage.refused:
-            return self._matched(self._written(self.output, condition), self.output)
+            return self._over_the_rest(self._written(self.output, condition), self.output)
         try:
             return lineage.recorded(self._written(self.output, condition))
         except EvidenceError:
@@ -112,7 +113,19 @@ class OpenedWrite:
 
     def _around_choices(self) -> OpenedWrite:
         """A plan in which it is not known what the run chose: traces go by the written rows."""
-        root = without_choices(self.plan.root)
+        return self._with_plan(without_choices(self.plan.root))
+
+    def around_lost_inputs(self) -> OpenedWrite | None:
+        """A plan in which it is not known what rows joined inputs had that are gone; None where none is joined."""
+        lost = {each.dataset for each in self.lineage.refused}
+        root = around_lost_inputs(self.plan.root, lost)
+        if self.output is None or root == self.plan.root:
+            return None
+        around = self._with_plan(root)
+        return around if around.output is not None and around.lineage.leaves() else None
+
+    def _with_plan(self, root: Node) -> OpenedWrite:
+        """This write by another plan, of which parts cannot be evaluated again."""
         facts = {name: getattr(self.lineage, name) for name in _FACTS}
         lineage = Lineage.in_part(root, self.executor, **facts)
         output = written_output(self.run, root, lineage)
@@ -156,7 +169,15 @@ class OpenedWrite:
             return self._by_record(self.record, ids)
         if not self.lineage.refused:
             return self.lineage.rows(output, ids)
-        return self._matched(self.lineage.at_places(output, ids), output)
+        return self._over_the_rest(self.lineage.at_places(output, ids), output)
+
+    def _over_the_rest(self, chosen: Node, output: Relation) -> RecordSet:
+        """The plan's rows with the values of written rows; where no such row can be without the inputs that are gone,
+        the rows of the others that may have been joined with these.
+        """
+        found = self._matched(chosen, output)
+        around = None if found.count() else self.around_lost_inputs()
+        return found if around is None else around._matched(chosen, output)
 
     def _by_record(self, record: Attribute, ids: Sequence[tuple[int, int]]) -> RecordSet:
         places = self.lineage.kept_records(ids)
@@ -175,7 +196,7 @@ class OpenedWrite:
         plain = [(c, other) for c, other in pairs if c.id not in own and lineage.can_match(c)]
         same = both(alike(column, copies[other.id].attribute) for column, other in plain)
         found = Join(stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
-        grade = lineage.loosely(EXACT if len(plain) == len(pairs) else PARTIAL)
+        grade = lineage.loosely(EXACT).worst(EXACT if len(plain) == len(pairs) else PARTIAL)
         return RecordSet(lineage, (StagePosition(stage, found, grade),))
 
     def in_output(self, position: StagePosition) -> RecordSet | None:

@@ -119,7 +119,8 @@ def _over_unchanged_files(
     """A plan over the files that are as they were, and the others with the reason; ``why`` adds to a dataset's."""
     lost = changed(leaves)
     reasons = (f"{each.reason}: {why[each.dataset]}" if each.dataset in why else each.reason for each in lost)
-    refused = tuple(RefusedFile(each.dataset, each.uri, reason) for each, reason in zip(lost, reasons, strict=True))
+    named = (RefusedFile(each.dataset, each.uri, reason) for each, reason in zip(lost, reasons, strict=True))
+    refused = tuple(dict.fromkeys(named))  # a file may be read twice
     gone = {(each.dataset, each.uri) for each in lost}
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
     return Plan(with_files(plan.root, files), plan.session) if gone else plan, refused

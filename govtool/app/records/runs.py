@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from govtool.names import renewed_text
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.query.runs.history import History
+    from govtool.records.execute.places import Place
     from govtool.store import Commit, Reader
 
 RECORDING = "govtool run --records -- job.py"
@@ -44,6 +46,7 @@ def find_writer(
         AmbiguousNameError: Several writes fit.
     """
     known = recorded(store, commit, concerning(run, output, UnreadableRun.writes))
+    output = output and _table_at(known, output, _written_by)
     writes = known if run is None else of_run(store, commit, known, run)
     if output is not None:
         _refuse_other_run(known, writes, output, lambda each: (each.output,), f"run {run} wrote nothing to")
@@ -63,15 +66,19 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
         UnknownNameError: There is no such input or run.
     """
     known = recorded(store, commit, concerning(run, dataset, UnreadableRun.reads))
+    dataset = _table_at(known, dataset, _read_by)
     writes = known if run is None else of_run(store, commit, known, run)
     _refuse_other_run(known, writes, dataset, inputs_of, f"run {run} did not read")
     found = _of_dataset(store, commit, writes, dataset, inputs_of, "no records of a run that read")
     if run is not None:
         return found
     there = _read_as_is(found, dataset)
+    there += _readers_by_another_name(known, there, dataset)
     return [each for each in there if each.output] or there  # rows that went to the driver left nothing to point at
 
 
+FilesOf = Callable[["RecordRun"], "Iterator[tuple[str, set[Place]]]"]
+"""The datasets that a run read or wrote, with their files."""
 Needed = Callable[["Sequence[RecordRun]", Sequence[UnreadableRun]], Sequence[UnreadableRun]]
 """The runs that a question may need, of those whose records cannot be read, beside those whose records can."""
 
@@ -233,6 +240,73 @@ def inputs_of(run: RecordRun) -> tuple[str, ...]:
 def input_name(run: RecordRun, text: str) -> str:
     """The input of a write that a text names."""
     return next((name for name in inputs_of(run) if is_called(name, text)), text)
+
+
+def name_among(run: RecordRun, text: str, readers: Sequence[RecordRun]) -> str:
+    """The input of a run that a text names, or that others name so: a table may be read by its name and by its path."""
+    text = _table_at(readers, text, _read_by)
+    name = input_name(run, text)
+    return name if name in inputs_of(run) else next(_named_otherwise(run, _files_read(readers, text)), text)
+
+
+def _table_at(known: Iterable[RecordRun], text: str, files_of: FilesOf) -> str:
+    """The table whose files lie in the folder that a text names, if nothing recorded is called so; else the text."""
+    from govtool.app.datasets.places import path_id
+
+    if "/" not in text or "=" in text.rpartition("/")[2]:  # a partition is not the table
+        return text
+    known, tables, folder = list(known), dict[str, None](), f"{path_id(text)}/"
+    for each in known:
+        if any(is_called(name, text) for name in (inputs_of(each) if files_of is _read_by else (each.output,)) if name):
+            return text
+    for each in known:
+        for name, files in files_of(each):
+            if "/" not in name and files and all(uri.startswith(folder) for uri, _, _ in files):
+                tables[name] = None
+    return next(iter(tables)) if len(tables) == 1 else text
+
+
+def _written_by(run: RecordRun) -> Iterator[tuple[str, set[Place]]]:
+    """The output of a run with its files."""
+    from govtool.records.execute.places import place_of
+    from govtool.records.split_plans import relation_of
+
+    left = relation_of(run.written, run.output)
+    if run.output:
+        yield run.output, set() if left is None else {place_of(file) for file in left.files}
+
+
+def _readers_by_another_name(
+    known: Iterable[RecordRun], readers: Sequence[RecordRun], dataset: str
+) -> Iterator[RecordRun]:
+    """Runs that read what others read as a dataset, and call it otherwise."""
+    files, names = _files_read(readers, dataset), {each.run for each in readers}
+    folders = {json.dumps(uri.rpartition("/")[0])[1:-1] for uri, _, _ in files}
+    for each in known:
+        is_near = each.run not in names and not each.program and any(folder in each.listings for folder in folders)
+        if is_near and any(_named_otherwise(each, files)):
+            yield each
+
+
+def _files_read(readers: Iterable[RecordRun], dataset: str) -> set[Place]:
+    return {file for each in readers for name, files in _read_by(each) if is_called(name, dataset) for file in files}
+
+
+def _named_otherwise(run: RecordRun, files: set[Place]) -> Iterator[str]:
+    """The inputs of a run that are some of these files, and no others."""
+    return (name for name, own in _read_by(run) if own and own <= files)
+
+
+def _read_by(run: RecordRun) -> Iterator[tuple[str, set[Place]]]:
+    """The inputs of a run with their files."""
+    from govtool.records.execute.inputs import relations
+    from govtool.records.execute.places import place_of
+    from govtool.records.plan import codec
+
+    leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(run.listings).root)}
+    for number, name in run.inputs:
+        if number in leaves:
+            yield name, {place_of(file) for file in leaves[number].files}
 
 
 def only(writes: Sequence[RecordRun], what: str, named: str = "--run", every: str = "") -> RecordRun:
@@ -465,18 +539,26 @@ def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
 
 
 def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
+    """The writes that read the files which are there now; where none did, those that read some of them, beside others.
+
+    Raises:
+        UsageError: None read any of them (``usage.no-run``).
+    """
     from govtool.records.execute.inputs import changed, relations
     from govtool.records.lake.written import LiveTables
     from govtool.records.plan import codec
 
-    found, live = [], LiveTables()
+    found: list[RecordRun] = []
+    in_part: list[RecordRun] = []
+    live = LiveTables()
     for each in writes:
         leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(each.listings).root)}
         own = [leaves[leaf] for leaf, name in each.inputs if leaf in leaves and is_called(name, dataset)]
-        if not changed(own) and all(map(live.has, own)):
-            found.append(each)
-    if found:
-        return found
+        lost = len(changed(own))
+        if lost < max(1, sum(len(leaf.files) for leaf in own)) and all(map(live.has, own)):
+            (in_part if lost else found).append(each)
+    if found or in_part:
+        return found or in_part
     raise UsageError(
         f"what is now in {dataset!r} was not read by a write that is recorded",
         code="usage.no-run",

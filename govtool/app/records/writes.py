@@ -54,6 +54,7 @@ def process_actions(interpreter: LiveInterpreter, executed: Sequence[Executed]) 
 
 def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[list[RecordedWrite], list[str]]:
     """The writes and queries of a job whose rows can be traced, and why those of others cannot."""
+    from govtool.records.execute.inputs import relations
     from govtool.records.spooled_plans import read_spool
 
     by_process: dict[str, list[Planned]] = {}
@@ -67,7 +68,8 @@ def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[l
         writes += written
         problems += lost
     for write in writes:
-        problems += [untraceable(write.run_id, f"{why} ({remedy(why)})") for why in unreadable_inputs(write.plan)]
+        stated = _traced_in_part if relations(write.plan.root) else untraceable
+        problems += [stated(write.run_id, f"{why} ({remedy(why)})") for why in unreadable_inputs(write.plan)]
     return writes, list(dict.fromkeys(problems))
 
 
@@ -175,6 +177,10 @@ def untraceable_writes(processes: Iterable[ProcessActions], known: Container[str
 def untraceable(run: str, reason: str) -> str:
     """Return the remark on a run whose rows cannot be traced."""
     return f"rows of {run} cannot be traced: {reason}"
+
+
+def _traced_in_part(run: str, reason: str) -> str:
+    return f"rows of {run} are traced in part: {reason}"
 
 
 def reason_of(action: Executed, problems: Iterable[str]) -> str:

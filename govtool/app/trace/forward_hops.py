@@ -11,11 +11,12 @@ from govtool.app.rdd.hops import program_hop_forward, written_lines
 from govtool.app.rdd.program_records import input_records
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
-from govtool.app.records.runs import NO_ROWS, ahead, input_name, recorded
+from govtool.app.records.runs import NO_ROWS, ahead, recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.file_rows import Found, Rows, merged, rows_at, rows_by_file, together
 from govtool.app.trace.report import output_rows
 from govtool.app.trace.run_walk import Followed, Hops, ReachedRun, RecordedFiles, RunWalk
+from govtool.app.trace.untraced_readers import named_ends, untraced_reads
 from govtool.errors import GovtoolError
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import StagePosition, count_rows
@@ -34,9 +35,13 @@ class ForwardHops:
         store: The store.
         commit: Runs are those of this commit.
         request: The question.
+        name_in: What a run that read the input calls it.
     """
 
-    def __init__(self, store: Reader, commit: Commit, request: TraceRequest) -> None:
+    def __init__(
+        self, store: Reader, commit: Commit, request: TraceRequest, name_in: Callable[[RecordRun], str]
+    ) -> None:
+        self._name_in = name_in
         self._store, self._commit, self._request = store, commit, request
         self._files = RecordedFiles.of(recorded(store, commit, ahead(request.dataset)))
         readers = self._files.exchange.readers
@@ -62,6 +67,11 @@ class ForwardHops:
         hops, ends = self._walk.go()
         if not self.reports:
             raise self._errors[0]
+        starts = [
+            (self._name_in(run), min((modified for _, _, modified in self._files.exchange.reads[run.run]), default=0))
+            for run in readers
+        ]
+        ends = named_ends(untraced_reads(self._store, self._commit), starts, ends)
         return tuple(sorted(hops, key=lambda hop: hop.depth)), ends
 
     def _follow(self, run: RecordRun, rows: Rows, reached: ReachedRun) -> Followed:
@@ -91,14 +101,14 @@ class ForwardHops:
         except GovtoolError as error:
             self._errors.append(error)
             if error.code != NO_ROWS:  # another version of the dataset, without such rows
-                self._walk.ended(run.run, self._request.dataset, "", 0, error.message, True)
+                self._walk.ended(run.run, self._name_in(run), "", 0, error.message, True)
             return None, [], ()
         self.reports.append(report)
         return None, self._left(report), report.outputs
 
     def _chosen(self, run: RecordRun) -> Rows:
         """The chosen rows of the input, by file."""
-        name, where = input_name(run, self._request.dataset), self._request.where
+        name, where = self._name_in(run), self._request.where
         if run.program:
             found = input_records(self._store, self._commit, run, name).where(where).file_rows()
         else:

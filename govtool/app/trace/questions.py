@@ -12,7 +12,7 @@ from govtool.app.rdd.program_records import program_records
 from govtool.app.rdd.trace import program_back, program_forward
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
-from govtool.app.records.runs import find_readers, find_writer, input_name, no_rows, only
+from govtool.app.records.runs import find_readers, find_writer, input_name, name_among, no_rows, only
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.writes import remedy, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
@@ -92,12 +92,17 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
         EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
     """
     readers = find_readers(store, commit, request.dataset, request.run)
+
+    def named(run: RecordRun) -> TraceRequest:
+        return replace(request, dataset=name_among(run, request.dataset, readers))
+
     if not request.all_runs:
-        return _forward(store, commit, only(readers, request.dataset, every="--all-runs"), request)
+        run = only(readers, request.dataset, every="--all-runs")
+        return _forward(store, commit, run, named(run))
     from govtool.app.trace.forward_hops import ForwardHops
 
-    found = ForwardHops(store, commit, request)
-    hops, ends = found.trace(readers, lambda run: _forward(store, commit, run, request))
+    found = ForwardHops(store, commit, request, lambda run: named(run).dataset)
+    hops, ends = found.trace(readers, lambda run: _forward(store, commit, run, named(run)))
     first = next((report for report in found.reports if report.trace.selected), found.reports[0])
     others = tuple(HopAnswer(0, each.trace, each.outputs) for each in found.reports if each is not first)
     return replace(first, hops=(*others, *hops), ends=ends)
@@ -109,6 +114,11 @@ def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceReques
     chosen_by = None if request.step or request.verify else _EVERY
     opened = _opened(store, commit, run, request, chosen_by=chosen_by).as_written()
     found = _forward_through(opened, store, commit, request)
+    if opened.lineage.refused and found.trace.selected and not any(rows.count for rows in found.outputs):
+        around = None if request.step else opened.around_lost_inputs()
+        if around is not None and around.lineage.reads(input_name(around.run, request.dataset)):
+            return _forward_through(around, store, commit, request)
+        return found
     if opened.untouched and any(rows.exactness != "exact" for rows in found.outputs):
         # By the cells that were not looked at, the written rows may be told apart.
         return _forward_through(_opened(store, commit, run, request), store, commit, request)
@@ -136,12 +146,12 @@ def _opened(
     """A write, by positions that it kept or by its plan; the last arguments are those of ``open_write``.
 
     Raises:
-        EngineError: An input cannot be read again (``engine.not-exact``): no engine is started for it.
+        EngineError: No input can be read again (``engine.not-exact``): no engine is started for it.
     """
     use, kept = sidecar_use(request.sidecars), not request.verify
     opened = open_write(store, commit, run, use, kept=kept, in_part=True, chosen_by=chosen_by, evaluated=evaluated)
     reason = next(iter(unreadable_inputs(opened.plan)), None)
-    if reason is not None and opened.record is None:
+    if reason is not None and opened.record is None and not opened.lineage.leaves():
         raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=remedy(reason))
     return opened
 

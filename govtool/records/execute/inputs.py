@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
@@ -36,7 +37,7 @@ def local_path(uri: str) -> Path | None:
 
 
 def changed(leaves: Iterable[Relation]) -> list[Changed]:
-    """Local files that are gone, or of another size or time than recorded. Files elsewhere are not looked at."""
+    """Local files that are gone, cannot be read, or have another size or time than recorded; no others."""
     found: list[Changed] = []
     for leaf in leaves:
         for file in leaf.files:
@@ -92,12 +93,16 @@ def _difference(file: File) -> str:
         return ""
     try:
         now = path.stat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return "is gone"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
     if not stat.S_ISREG(now.st_mode):  # reading a device or a pipe need not end
         return "is no file any more"
     if now.st_size != file.size:
         return f"has {now.st_size:,} bytes instead of {file.size:,}"
     if now.st_mtime_ns // 1_000_000 != file.modified:
         return "was written again"
+    if not os.access(path, os.R_OK):
+        return f"cannot be read: {os.strerror(errno.EACCES)}"
     return ""

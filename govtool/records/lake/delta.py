@@ -34,6 +34,8 @@ _HARMLESS = frozenset(
     }
 )
 """Features of readers that change nothing about files that the checks here let pass."""
+_OF_VARIANTS = frozenset({"variantType", "variantType-preview", "variantShredding", "variantShredding-preview"})
+"""Features that change nothing where no column is a variant; delta-rs gives them to tables without any."""
 
 
 def version_files(
@@ -88,7 +90,8 @@ def why_not(state: DeltaVersion) -> str:
     if mode not in ("none", "name"):
         return f"{_TITLE} with column mapping: its files have other names of columns ({mode})"
     features = state.protocol.get("readerFeatures")
-    unknown = sorted({str(each) for each in features} - _HARMLESS) if isinstance(features, (list, tuple)) else []
+    harmless = _HARMLESS if '"variant"' in str(state.metadata.get("schemaString")) else _HARMLESS | _OF_VARIANTS
+    unknown = sorted({str(each) for each in features} - harmless) if isinstance(features, (list, tuple)) else []
     if unknown:
         return f"{_TITLE} with a feature that is not known: {unknown[0]}"
     if state.outside:

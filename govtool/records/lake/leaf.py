@@ -54,5 +54,6 @@ def table_relation(found: Json, dataset: str, columns: tuple[Attribute, ...], le
 
 
 def written_to(found: Json) -> str:
-    """The name of a table that a command of the second data source API writes to; its place where it has none."""
-    return ".".join(map(str, found.get("name") or ())) or str(found["location"])
+    """The name of a table of the second data source API; its place where it has none, or is named by it."""
+    name = ".".join(map(str, found.get("name") or ()))
+    return str(found["location"]) if not name or "/" in name else name

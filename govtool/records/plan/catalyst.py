@@ -199,8 +199,9 @@ class _Reader:
     def attributes(self, value: Json) -> tuple[Attribute, ...]:
         """The columns that a field names."""
         found = tuple(self.terms.term(each) for each in value)
-        if not all(isinstance(each, Attribute) for each in found):
-            raise Unread("a column that is no attribute")
+        for each in found:
+            if not isinstance(each, Attribute):
+                raise Unread(each.reason if isinstance(each, Opaque) else "a column that is no attribute")
         return cast(tuple[Attribute, ...], found)
 
     def named(self, value: Json) -> tuple[Named, ...]:
@@ -267,14 +268,15 @@ class _Reader:
         return LocalRows(self.leaf(), columns, leaves.rows(fields["$rows"], columns))
 
     def _driver(self, fields: Json) -> Node:
-        columns, rdd = self.attributes(fields["output"]), fields.get("$rdd")
+        rdd = fields.get("$rdd")
+        known = self._by_rdd.get(rdd)
+        if known is not None and known.why_not and rdd not in self.checkpoints:
+            raise Unread(known.why_not)
+        columns = self.attributes(fields["output"])
         if rdd in self.checkpoints:
             reference = self.checkpoints[rdd].reference(columns, self.session)
             self._definitions.update(self.checkpoints[rdd].definitions())
             return reference
-        known = self._by_rdd.get(rdd)
-        if known is not None and known.why_not:
-            raise Unread(known.why_not)
         if known is None or len(known.ids) != len(columns):
             raise Unread("rows of an RDD, or of the driver, that were not kept")
         return LocalRows(self.leaf(), columns, leaves.rows(known.rows, columns))

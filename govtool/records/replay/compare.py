@@ -38,7 +38,7 @@ from govtool.records.plan.tree import Node, walk, walk_nodes
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
 from govtool.records.plan.types import comparable as is_comparable
 from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
-from govtool.records.replay.changes import Change, InputChanges
+from govtool.records.replay.changes import Change, InputChanges, Replacement
 from govtool.records.replay.reach import ReplayReach, among, reach
 from govtool.records.trace.back import Stage, StagePosition, count_rows
 from govtool.records.trace.computed import computed
@@ -77,21 +77,23 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePositi
         EvidenceError: Inputs are gone or have changed (``evidence.changed``), or too many rows differ.
         EngineError: No engine evaluates the plan exactly.
     """
-    _require_evaluation(lineage)
+    changes = tuple(changes)
     stage = lineage.stage if position is None else position.stage
+    is_over_lost = _require_evaluation(lineage, changes, stage)
     before = Project(whole_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
-    wanted = InputChanges(lineage, tuple(changes)).checked(before)
-    compared = _comparison(lineage, before, reach(wanted, before), position)
+    wanted = InputChanges(lineage, changes).checked(before)
+    compared = _comparison(lineage, before, ReplayReach() if is_over_lost else reach(wanted, before), position)
     recorded = lineage.written if stage is lineage.stage else None
     after, own = compared.part(wanted.applied(before)), compared.part(before)
     old = own if recorded is None else compared.part(compared.named(recorded))
     kept = (lineage.executor.keep(old), lineage.executor.keep(after))
     gone, changed, new = paired(*row_differences(lineage, *kept, compared.lists), compared.steady_places)
     doubts = doubts_of(lineage, before)
-    if any(ties(lineage, each) for each in (own, after)):
+    if any(ties(lineage, each) for each in ((after,) if is_over_lost else (own, after))):
         doubts = (*doubts, "rows tie in the order of a window that counts rows, and may be counted otherwise")
     if (
         doubts
+        and not is_over_lost
         and recorded is not None
         and any(row_differences(lineage, kept[0], lineage.executor.keep(own), compared.lists))
     ):
@@ -112,20 +114,29 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePositi
     )
 
 
-def _require_evaluation(lineage: TracedPlan) -> None:
-    """Refuse a plan that cannot be evaluated over what was read.
+def _require_evaluation(lineage: TracedPlan, changes: Iterable[Change], stage: Stage) -> bool:
+    """Refuse a plan that cannot be evaluated over what was read, unless what is lost of it is replaced.
+
+    Returns:
+        Whether inputs are lost, and others are read in their place: what was written is compared with these.
 
     Raises:
         EvidenceError: Inputs are gone or have changed (``evidence.changed``).
         EngineError: The plan has parts that cannot be evaluated again (``engine.not-exact``).
     """
-    if lineage.refused:
-        first = lineage.refused[0]
+    replaced = {each.dataset for each in changes if isinstance(each, Replacement)}
+    lost = next((each for each in lineage.refused if each.dataset not in replaced), None)
+    if lost is None and lineage.refused and (stage is not lineage.stage or lineage.written is None):
+        lost = lineage.refused[0]
+    if lost is not None:
         raise EvidenceError(
-            f"the plan cannot be evaluated over what was read: {first.file} {first.reason}", code="evidence.changed"
+            f"the plan cannot be evaluated over what was read: {lost.file} {lost.reason}",
+            code="evidence.changed",
+            hint=f"--with {lost.dataset.rpartition('/')[2]}=FILE reads other files in its place",
         )
     if lineage.looseness is not None:
         raise EngineError(f"the plan cannot be evaluated: {lineage.looseness.why}", code="engine.not-exact")
+    return bool(lineage.refused)
 
 
 @dataclass(frozen=True, slots=True)

@@ -360,7 +360,9 @@ class _Loosening:
             self._known_of(Repartition(child), columns, tuple(compress(columns, lost)))
             for child, columns in zip((node.left, node.right), sides, strict=True)
         )
-        if node.kind == "except" and (any(lost) or inputs[1].extra):
+        # Of EXCEPT ALL, the left side may also have too few: one row of a black box stands for any number.
+        uneven = inputs[1].extra or (node.all and inputs[0].extra)
+        if node.kind == "except" and (any(lost) or uneven):
             right = Project(Filter(right, Literal(False, BOOLEAN)), everything(right))
         blank = {column.id for column in compress(node.columns, lost)}
         own = tuple(column for column, is_lost in zip(node.columns, lost, strict=True) if not is_lost)

@@ -113,7 +113,7 @@ class TracedPlan:
         missing = MISSING if self.refused else self.looseness.missing if self.looseness is not None else ""
         if not missing:
             return grade
-        return Grade("incomplete", f"{missing}; {grade.why}" if grade.why else missing)
+        return Grade("incomplete", f"{missing}; {grade.why}" if grade.why not in ("", missing) else missing)
 
     def loosely(self, grade: Grade) -> Grade:
         """The grade of rows of the plan that were not compared with the recorded ones."""

@@ -40,6 +40,16 @@ def test_a_table_of_a_database_is_known_by_its_catalog_and_by_its_place() -> Non
     assert places_of({**facts, "dbtable": "", "query": "d1"}) == ()
 
 
+@pytest.mark.parametrize("paths", [{}, {"paths": ["file:/lake/db/t"]}])
+def test_an_iceberg_table_that_was_read_by_its_path_is_that_path(paths) -> None:
+    facts = {"relation": "org.apache.iceberg.spark.source.SparkTable", **paths}
+    for state in ([], ["branch_x"]):
+        (place,) = places_of({**facts, "table": ["default_iceberg", "/lake/db", "t", *state]})
+        assert (place.id, place.kind) == ("file:///lake/db/t", "file")
+    (named,) = places_of({**facts, "table": ["lake", "db", "t"]})
+    assert named.id == "lake.db.t"
+
+
 def test_two_streams_of_one_query_are_two_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actions, "_ids", lambda line: (1,))
     line = {"application": "app", "name": "stream", "plan": [], "leaves": {}}

@@ -1,6 +1,8 @@
 """Traces around breaks, against the reference: a random part of a random plan cannot be evaluated again.
 
-python tests/records/trace/broken_plans.py 1000 [first seed]
+python tests/records/trace/broken_plans.py 1000 [first seed] [--inputs]
+
+With ``--inputs``, a whole input is not known, as a table of a database is: rows of the others are not to be missed.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from reference.algebra import Row, present
 from reference.polynomial import NOTHING, Trace
 
 from govtool.errors import EngineError
+from govtool.records.leaves import with_relations
 from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import (
@@ -44,6 +47,7 @@ from govtool.records.plan.expressions import (
 from govtool.records.plan.nodes import Break, Filter, LocalRows, Project, Relation, Write, outputs
 from govtool.records.plan.tree import Node, Term, rewrite_nodes, walk, walk_nodes
 from govtool.records.sql.dialect import NotExact
+from govtool.records.trace.lost_inputs import around_lost_inputs
 
 _LOST = (Call, CaseWhen, Cast, AggregateCall, WindowCall, Attribute, ScalarSubquery, Exists, InSubquery)
 
@@ -129,8 +133,33 @@ def _within(root: Node, old: Node, new: Node) -> Node:
     return rewrite_nodes(root, change)
 
 
+def without_input(rng: Random, root: Node) -> tuple[Node | None, str]:
+    """A plan in which an input is not known, or only where others are joined with it; None if it has no other input."""
+    names: set[str] = set()
+
+    def note(leaf: Relation) -> Node:
+        names.add(leaf.dataset)
+        return leaf
+
+    with_relations(root, note)
+    if len(names) < 2:
+        return None, ""
+    lost = rng.choice(sorted(names))
+    if rng.random() < 0.5:
+        made = around_lost_inputs(root, {lost})
+        return (None if made == root else made), lost
+
+    def broken_leaf(leaf: Relation) -> Node:
+        return Break("Lost: rows of a database", (), outputs(leaf)) if leaf.dataset == lost else leaf
+
+    return with_relations(root, broken_leaf), lost
+
+
 class BrokenCase(Case):
     """A plan with a break, over data."""
+
+    is_of_inputs = False
+    lost = ""
 
     def check(self, total: Broken) -> None:
         """Trace some rows back and one row forward around the break."""
@@ -138,7 +167,10 @@ class BrokenCase(Case):
 
         whole = from_sql(self.sql, self.tables.catalog)
         rng = Random(self.seed + 1)
-        plan = broken(rng, whole)
+        if self.is_of_inputs:
+            plan, self.lost = without_input(rng, whole)
+        else:
+            plan = broken(rng, whole)
         if plan is None:
             return
         total.cases += 1
@@ -154,10 +186,8 @@ class BrokenCase(Case):
         rows = present(self.plan, self.data)
         originals = {self.key(row): row for row in raw}
         for value in rng.sample(sorted(originals, key=repr), min(2, len(originals))):
-            chosen = Filter(
-                written,
-                same_as([outputs(written)[at] for at in self.chosen], [originals[value][at] for at in self.chosen]),
-            )
+            pairs = [outputs(written)[at] for at in self.chosen], [originals[value][at] for at in self.chosen]
+            chosen = Filter(written, same_as(*pairs)) if self.chosen else written
             self._traced(total, chosen, [row for row in rows if self.key(row.values) == value], value)
         self._ahead(total, rng, rows)
 
@@ -176,9 +206,11 @@ class BrokenCase(Case):
         total.grades[grade] += 1
         found = Trace(self.tokens(reached, False), self.tokens(reached, True))
         missed = expected.rows - found.rows
-        if missed and grade != "incomplete":
+        if self.lost:
+            missed -= {each[0] for each in self.data[self.lost]}
+        if missed and (self.lost or grade != "incomplete"):
             total.wrong.append(f"{where}: misses {sorted(missed)}, {grade}: {self.sql}")
-        if grade == "exact" and found.rows != expected.rows:
+        if grade == "exact" and found.rows != expected.rows and (grades or not self.lost):
             total.wrong.append(f"{where}: {sorted(found.rows)} instead of {sorted(expected.rows)}: {self.sql}")
 
     def _ahead(self, total: Broken, rng: Random, rows: list[Row]) -> None:
@@ -200,7 +232,7 @@ class BrokenCase(Case):
             total.skipped[str(error).splitlines()[0][:60]] += 1
             return
         missed = expected - {_some(values, known) for values in normal_rows(found)}
-        if missed and not (self.lineage.looseness and self.lineage.looseness.missing):
+        if missed and (self.lost or not (self.lineage.looseness and self.lineage.looseness.missing)):
             total.wrong.append(f"{self.seed} forward {token}: misses {missed}: {self.sql}")
 
     def _fetched(self, part: Any) -> list[tuple[Any, ...]]:
@@ -222,13 +254,14 @@ def _as_rows(lineage: Lineage, node: Node) -> Node:
     return Project(node, tuple(lineage.ids.named(column.name, column) for column in outputs(node)))
 
 
-def run(seeds: Iterable[int]) -> Broken:
-    """Check some seeds."""
+def run(seeds: Iterable[int], *, inputs: bool = False) -> Broken:
+    """Check some seeds; with ``inputs``, plans of which an input is not known."""
     total = Broken()
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 case = BrokenCase(seed, Path(folder))
+                case.is_of_inputs = inputs
             except Exception as error:
                 total.skipped[f"case: {type(error).__name__}"] += 1
                 continue
@@ -242,8 +275,8 @@ def run(seeds: Iterable[int]) -> Broken:
 
 
 if __name__ == "__main__":
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    outcome = run(range(first, first + int(sys.argv[1])))
+    count, first = ([int(text) for text in sys.argv[1:] if not text.startswith("-")] + [0])[:2]
+    outcome = run(range(first, first + count), inputs="--inputs" in sys.argv)
     print(*outcome.wrong, sep="\n")
     print(outcome.cases, dict(outcome.grades), dict(outcome.skipped), len(outcome.wrong))
     sys.exit(bool(outcome.wrong))

@@ -13,3 +13,10 @@ def test_traces_around_breaks_contain_those_of_the_reference(seeds):
     assert total.wrong == []
     assert total.grades["superset"]
     assert total.grades["exact"] or total.grades["coarse"]
+
+
+def test_rows_of_other_inputs_are_not_missed_where_one_is_not_known():
+    """``python tests/records/trace/broken_plans.py 1000 --inputs`` checks more; the last is a case that was wrong once."""
+    total = run([*range(20), 9100019], inputs=True)
+    assert total.wrong == []
+    assert total.grades["incomplete"]

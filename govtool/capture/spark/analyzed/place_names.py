@@ -38,8 +38,11 @@ def _of_table(facts: Json, paths: Sequence[str]) -> DatasetPlace:
     parts = [str(part) for part in facts["table"]]
     if "/" in parts[-1]:  # delta.`/lake/orders`
         return DatasetPlace(path_name(_VERSION.sub("", parts[-1]) if not paths else common_path(paths)), "file")
-    if len(parts) > 2 and "iceberg" in str(facts.get("relation", "")) and _STATE.match(parts[-1]):
+    is_iceberg = "iceberg" in str(facts.get("relation", ""))
+    if len(parts) > 2 and is_iceberg and _STATE.match(parts[-1]):
         parts.pop()
+    if is_iceberg and any("/" in part for part in parts[:-1]):  # read by its path: a folder is the namespace
+        return DatasetPlace(path_name(common_path(paths) if paths else "/".join(parts[-2:])), "file")
     name = table_name(tuple(parts))
     aliases = tuple(dict.fromkeys(path_name(path) for path in paths[:1]))
     if facts.get("url") and facts.get("dbtable"):
