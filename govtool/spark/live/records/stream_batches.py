@@ -108,6 +108,8 @@ def bound(plan: Any, carrier: PlanCarrier) -> Any:
         raise NoPlan(STREAM_STATE)
     if kind == "LogicalRelation" and plan.relation().getClass().getSimpleName() != "HadoopFsRelation":
         raise NoPlan("the stream reads something that is no files: its rows have no positions")
+    if kind == "LocalRelation" and plan.data().isEmpty():  # nothing is new in this stream
+        return carrier.rebuilt(plan, isStreaming=False)
     if not children and kind != "LogicalRelation":
         raise NoPlan(f"the stream reads {kind}, which is no files: its rows have no positions")
     if kind not in _ROW_BY_ROW and kind != "Join":
