@@ -119,7 +119,8 @@ class _Program:
         return HangingWrites(frozenset(self.targets), self.is_any)
 
     def _size(self) -> int:
-        return sum(map(len, (self.names, self.under, self.giving, self.frames, self.targets))) + self.is_any
+        names = len(self.names) + len(self.under) + len(self.giving) + len(self.frames)
+        return names + len(self.targets) + self.is_any
 
     def _nodes(self) -> Iterator[ast.AST]:
         for tree in self.trees:
