@@ -202,6 +202,23 @@ def test_the_erasure_of_a_program_names_what_it_collected(tmp_path, capsys, run)
     assert re.search(r"constants in the plans of \S*/large stay as they were", query["why"])
 
 
+def test_the_erasure_of_a_program_does_not_know_what_it_decided_with_rows_of_the_subject(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    program = Program(tmp_path)
+    program.write("SELECT spent FROM views", "before", "views")
+    program.collect("SELECT count(*) AS n FROM views", "views")
+    program.write("SELECT name FROM users", "names", "users")
+    program.write("SELECT name FROM names", "copied", "names")
+    program.write("SELECT name, land FROM users", "free", "users")
+    program.code("if views.count() > 2:\n    users.write.parquet('out/names')\nusers.write.parquet('out/free')\n")
+    plan = govtool.open(program.done()).erase_plan("views.user=ann", no_subject="users", run="app-1").to_dict()
+    found = {each["dataset"].rpartition("/")[2]: each["unknown"] for each in plan["datasets"]}
+    (unknown,) = found["names"]
+    assert unknown["why"] == "rows that app-1/1 collected may have decided whether the job writes it, or what"
+    assert found["copied"]
+    assert not found.get("free")
+
+
 def test_what_is_gone_and_not_determined_is_lost_not_guessed(tmp_path):
     program = Program(tmp_path)
     program.write("SELECT user, spent FROM views LIMIT 2", "stage", "views")

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from govtool.app.workflow_runs.programs.again import ProgramReplayer
     from govtool.app.workflow_runs.programs.layout import ProgramLayout
     from govtool.app.workflow_runs.without_records import RunReplayer
+    from govtool.model.run import Run
     from govtool.model.workflow_run import BoundaryRelation
     from govtool.workflow.modules.run_circuit import RunCircuit
     from govtool.workflow.modules.run_tuples import RelationRows
@@ -256,7 +257,10 @@ class _Deletions:
                 yield None
             yield from (cell for row in rows for cell in row.before)
 
-        decided = made_with_collected(layout, changed, written_by_code(layout, Path.cwd()))
+        def runs_of(application: str) -> list[Run]:
+            return [each.run for each in layout.program.actions if each.application == application]
+
+        decided = made_with_collected(layout, changed, written_by_code(runs_of, Path.cwd()))
         made = {path: why for path, why in decided.reasons.items() if path in deletions}
         for path in made:
             rows = tuple(RowStatus(row.before, "unknown") for row in deletions[path].rows)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 from govtool.app.workflow_runs.programs.actions import SQL_SOURCE, WORKFLOW_SOURCE
@@ -102,23 +103,20 @@ def _decided(writes: HangingWrites, output: str, query: str) -> list[str]:
     return [_DECIDED.format(query)] if writes.has(output) else []
 
 
-def written_by_code(layout: ProgramLayout, folder: Path) -> WritesThatHang:
+def written_by_code(runs_of: Callable[[str], Sequence[Run]], folder: Path) -> WritesThatHang:
     """The writes that hang on collected rows, of each application, by its code.
 
     Args:
-        layout: The program.
+        runs_of: Gives the runs of an application.
         folder: Where, and below which, files of the code as it ran are looked for.
     """
     files: dict[str, str] = {}
-    known: dict[str, HangingWrites] = {}
 
+    @cache
     def writes(application: str) -> HangingWrites:
-        if application not in known:
-            runs = [each.run for each in layout.program.actions if each.application == application]
-            if not files:
-                files.update(_sources(folder))
-            known[application] = _writes_of(runs, files)
-        return known[application]
+        if not files:
+            files.update(_sources(folder))
+        return _writes_of(runs_of(application), files)
 
     return writes
 
