@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from recorded import Warehouse
 
+from govtool.model.run import Software
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import Break, Plan, Write
 from govtool.records.plan.types import LONG
@@ -71,6 +73,14 @@ class Program:
         made = self.warehouse.run(f"SELECT n FROM {output}", f"{output}_of", output, run=f"{self.application}/{number}")
         self._mode("overwrite")
         self.writes.append(replace(made, plan=Plan(root, made.plan.session), breaks=("rows of an RDD",)))
+
+    def code(self, text):
+        """The text of the program, in a file beside its data."""
+        (self.warehouse.folder / "job.py").write_text(text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self.warehouse.runs[:] = [
+            replace(each, software=(Software("script:job.py", digest),)) for each in self.warehouse.runs
+        ]
 
     def _mode(self, mode):
         run = self.warehouse.runs[-1]

@@ -120,38 +120,30 @@ def test_rows_of_an_rdd_depend_on_all_that_the_run_had_read(tmp_path):
     assert {row["status"] for row in rows["large"]["tuples"]} == {"unknown"}
 
 
-def test_a_note_names_what_may_hold_constants_made_of_collected_rows(tmp_path):
-    program = Program(tmp_path)
-    program.write("SELECT user, spent FROM views WHERE page = 1", "before", "views")
-    program.collect("SELECT sum(spent) AS total FROM views", "views")
-    program.write("SELECT user, spent FROM views WHERE spent > 72 / 5", "large", "views")
-    program.write("SELECT user, count(*) AS n FROM views GROUP BY user", "counts", "views")
-    program.write("SELECT name FROM users WHERE land = 'de'", "names", "users")
-    store = program.done()
-    tokens = records(store)
+def statuses(answer, name):
+    return {row.status for _, row in answer.relations[name].rows}
 
-    def notes(token, *outputs):
-        return govtool.open(store).workflow_delete("app-1", [token], outputs=outputs).notes
 
-    (note,) = notes(tokens["views"][0])
-    assert "collected rows that come from these records (query_1); constants in the plans of large, names stay" in note
-    assert notes(tokens["views"][0], "counts", "before") == ()
-    assert notes(tokens["users"][0]) == ()
+CODE = """
+most = spark.sql("SELECT max(spent) AS most FROM views").first()[0]
+print(most)
+spark.sql("SELECT user, spent FROM views WHERE spent < 30").write.parquet(f"{base}/below")
+spark.sql("SELECT user, count(*) AS n FROM below GROUP BY user").write.parquet(f"{base}/counts")
+spark.sql("SELECT user, spent FROM views WHERE spent > 0").write.parquet(f"{base}/some")
+"""
 
 
 @pytest.mark.parametrize("mode", ["propagate", "auto", "replay"])
-def test_what_was_made_with_a_collected_value_that_changes_is_not_known(tmp_path, mode):
+def test_what_was_made_with_a_collected_value_that_changes_is_not_known(tmp_path, mode, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     program = Program(tmp_path)
     program.collect("SELECT max(spent) AS most FROM views", "views")
     program.write("SELECT user, spent FROM views WHERE spent < 30", "below", "views")
     program.write("SELECT user, count(*) AS n FROM below GROUP BY user", "counts", "below")
     program.write("SELECT user, spent FROM views WHERE spent > 0", "some", "views")
+    program.code(CODE)
     store = program.done()
     graph, tokens = govtool.open(store), records(store)["views"]
-
-    def statuses(answer, name):
-        return {row.status for _, row in answer.relations[name].rows}
-
     answer = graph.workflow_delete("app-1", [tokens[2]], mode=mode)  # the 30 of bob
     assert statuses(answer, "below") == statuses(answer, "counts") == {"unknown"}
     assert answer.relations["counts"].gains_possible
@@ -160,6 +152,40 @@ def test_what_was_made_with_a_collected_value_that_changes_is_not_known(tmp_path
     assert statuses(graph.workflow_delete("app-1", [tokens[2]], mode=mode, outputs=["counts"]), "counts") == {"unknown"}
     answer = graph.workflow_delete("app-1", [tokens[0]], mode=mode)
     assert "unknown" not in {status for name in answer.relations for status in statuses(answer, name)}
+
+
+def test_what_a_program_may_decide_with_collected_rows_that_change_is_not_known(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    program = Program(tmp_path)
+    program.write("SELECT user, spent FROM views WHERE page = 1", "before", "views")
+    program.collect("SELECT count(*) AS n FROM views WHERE spent > 6", "views")
+    program.write("SELECT name FROM users", "names", "users")
+    program.write("SELECT name FROM names", "copied", "names")
+    program.write("SELECT name, land FROM users", "free", "users")
+    program.code(
+        "n = views.where('spent > 6').count()\nprint(n)\nif n > 2:\n    users.write.parquet('out/names')\n"
+        "else:\n    users.write.parquet('out/few')\ncopied.write.parquet('out/copied')\nusers.write.parquet('out/free')\n"
+    )
+    store = program.done()
+    graph, tokens = govtool.open(store), records(store)["views"]
+    answer = graph.workflow_delete("app-1", [tokens[0]])
+    assert statuses(answer, "names") == statuses(answer, "copied") == {"unknown"}
+    assert statuses(answer, "free") == {"kept"}
+    assert statuses(answer, "before") == {"kept", "deleted"}
+    reasons = {name.partition("/")[2].partition("@")[0]: why for name, why in answer.not_replayable.items()}
+    assert set(reasons) == {"names", "copied"}
+    assert "may have decided with what it collected (query_1)" in reasons["names"]
+    assert "the program may also write few, as it decides about that with what it collected (query_1)" in answer.notes
+    answer = graph.workflow_delete("app-1", [tokens[3]])  # the count stays
+    assert all(statuses(answer, name) == {"kept"} for name in ("names", "copied", "free"))
+    assert not answer.notes
+    (tmp_path / "job.py").write_text("another")
+    answer = graph.workflow_delete("app-1", [tokens[0]])
+    assert statuses(answer, "free") == {"unknown"}
+    assert statuses(answer, "before") == {"kept", "deleted"}
+    assert any(
+        "its code, as it ran, is not found below the working folder" in why for why in answer.not_replayable.values()
+    )
 
 
 @pytest.mark.parametrize("run", ["job.py", "app-1"])
@@ -174,6 +200,23 @@ def test_the_erasure_of_a_program_names_what_it_collected(tmp_path, capsys, run)
     (query,) = json.loads(capsys.readouterr().out)["not_reached"]
     assert query["dataset"] == "app-1/1"
     assert re.search(r"constants in the plans of \S*/large stay as they were", query["why"])
+
+
+def test_the_erasure_of_a_program_does_not_know_what_it_decided_with_rows_of_the_subject(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    program = Program(tmp_path)
+    program.write("SELECT spent FROM views", "before", "views")
+    program.collect("SELECT count(*) AS n FROM views", "views")
+    program.write("SELECT name FROM users", "names", "users")
+    program.write("SELECT name FROM names", "copied", "names")
+    program.write("SELECT name, land FROM users", "free", "users")
+    program.code("if views.count() > 2:\n    users.write.parquet('out/names')\nusers.write.parquet('out/free')\n")
+    plan = govtool.open(program.done()).erase_plan("views.user=ann", no_subject="users", run="app-1").to_dict()
+    found = {each["dataset"].rpartition("/")[2]: each["unknown"] for each in plan["datasets"]}
+    (unknown,) = found["names"]
+    assert unknown["why"] == "rows that app-1/1 collected may have decided whether the job writes it, or what"
+    assert found["copied"]
+    assert not found.get("free")
 
 
 def test_what_is_gone_and_not_determined_is_lost_not_guessed(tmp_path):

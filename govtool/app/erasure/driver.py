@@ -7,23 +7,49 @@ from typing import TYPE_CHECKING
 
 from govtool.app.records.opening import open_write
 from govtool.app.records.tables import run_order
-from govtool.app.workflow_runs.programs.driver_rows import has_constants
+from govtool.app.runs.lookup import read_history
+from govtool.app.workflow_runs.programs.actions import application_of
+from govtool.app.workflow_runs.programs.driver_code import UNKNOWN
+from govtool.app.workflow_runs.programs.driver_rows import WritesThatHang, has_constants, written_by_code
 from govtool.errors import GovtoolError
 from govtool.records.plan.nodes import LocalRows
 from govtool.records.plan.tree import walk_nodes
 from govtool.wording import few
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from govtool.app.erasure.chain import ChainLink, RecordedChain
+    from govtool.model.run import Run
     from govtool.records.execute.places import Place
     from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, Reader
 
 
+def hanging_by_code(store: Reader, commit: Commit, folder: Path) -> WritesThatHang:
+    """The writes of an application that hang on rows which it collected, as its code shows.
+
+    Args:
+        store: The store.
+        commit: Runs are those of this commit.
+        folder: Where, and below which, files of the code as it ran are looked for.
+    """
+    return written_by_code(lambda application: _runs_of(store, commit, application), folder)
+
+
+def _runs_of(store: Reader, commit: Commit, application: str) -> list[Run]:
+    return [run for run in read_history(store, commit).runs if application_of(run) == application]
+
+
 def through_driver(
-    store: Reader, commit: Commit, chain: RecordedChain, link: ChainLink, reached: Collection[Place]
+    store: Reader,
+    commit: Commit,
+    chain: RecordedChain,
+    link: ChainLink,
+    reached: Collection[Place],
+    hanging: WritesThatHang,
 ) -> str:
-    """Say why a write may hold rows of the subject that the driver had; empty if it cannot.
+    """Say why a write may hold rows of the subject that the driver had, or hang on such; empty if it cannot.
 
     Args:
         store: The store.
@@ -31,14 +57,20 @@ def through_driver(
         chain: The runs.
         link: The write.
         reached: Files that hold rows of the subject, or what was made of them.
+        hanging: Gives the writes of an application that hang on what it collected. Of a program whose code is not
+            found, only the queries are listed.
     """
     earlier = [
         query.run.run
         for query in chain.queries
         if _is_before(query, link) and not query.read_places().isdisjoint(reached)
     ]
-    if not earlier or not _holds_rows(store, commit, link):
+    if not earlier:
         return ""
+    if not _holds_rows(store, commit, link):
+        writes = hanging(link.run.application)
+        what = "may have decided whether the job writes it, or what"
+        return f"rows that {earlier[-1]} collected {what}" if writes is not UNKNOWN and writes.has(link.output) else ""
     return f"it holds rows of the driver, which had what {earlier[-1]} made of the subject's rows"
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from govtool.app.workflow_runs.programs.again import ProgramReplayer
     from govtool.app.workflow_runs.programs.layout import ProgramLayout
     from govtool.app.workflow_runs.without_records import RunReplayer
+    from govtool.model.run import Run
     from govtool.model.workflow_run import BoundaryRelation
     from govtool.workflow.modules.run_circuit import RunCircuit
     from govtool.workflow.modules.run_tuples import RelationRows
@@ -227,11 +228,12 @@ class _Deletions:
             for path in open_:
                 deletions[path] = self._after(path, deletions[path], again, is_all)
         lost = dict(again.failed)
+        may_come: tuple[str, ...] = ()
         if self.layout is not None:
-            lost |= self._unsettle(self.layout, deletions, state)
+            decided, may_come = self._unsettle(self.layout, deletions, state)
+            lost |= decided
         coarse = [] if all(each.is_certain for each in deletions.values()) else self.circuit.coarse_notes()
         relations, notes = self._at_the_end(self._by_relation(deletions))
-        constants = self._constants_note(tokens, paths)
         return RunDeletionAnswer(
             self.opened.run.id,
             self.request.mode,
@@ -239,35 +241,31 @@ class _Deletions:
             relations,
             tuple(f"{each.module}#{each.number}" for each in again.invocations),
             {str(each): lost[each.path] for each in self.wanted if each.path in lost},
-            (*notes, *self.notes, *coarse, *constants),
+            (*notes, *self.notes, *coarse, *may_come),
         )
 
-    def _unsettle(self, layout: ProgramLayout, deletions: dict[str, RowDeletion], state: Survival) -> dict[str, str]:
-        """Leave open what was made with a constant that was collected and changes; the reason by path."""
-        from govtool.app.workflow_runs.programs.driver_rows import made_with_collected
+    def _unsettle(
+        self, layout: ProgramLayout, deletions: dict[str, RowDeletion], state: Survival
+    ) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Leave open what collected rows that change may have decided; the reason by path, and notes."""
+        from govtool.app.workflow_runs.programs.driver_rows import made_with_collected, written_by_code
 
         def changed(path: str, is_open: bool) -> Iterator[Any]:
-            rows = (deletions[path] if path in deletions else self._deletion(path, state)).rows
-            yield from (cell for row in rows if is_open or row.status != "kept" for cell in row.before)
+            found = deletions[path] if path in deletions else self._deletion(path, state)
+            rows = [row for row in found.rows if is_open or row.status != "kept"]
+            if rows or found.gains or found.gains_possible:
+                yield None
+            yield from (cell for row in rows for cell in row.before)
 
-        queries = made_with_collected(layout, changed)
-        made = {path: query for path, query in queries.items() if path in deletions}
+        def runs_of(application: str) -> list[Run]:
+            return [each.run for each in layout.program.actions if each.application == application]
+
+        decided = made_with_collected(layout, changed, written_by_code(runs_of, Path.cwd()))
+        made = {path: why for path, why in decided.reasons.items() if path in deletions}
         for path in made:
             rows = tuple(RowStatus(row.before, "unknown") for row in deletions[path].rows)
             deletions[path] = RowDeletion(rows, (), gains_possible=True)
-        return {
-            path: f"a constant that it was made with is a value that the program collected ({query}), and that changes"
-            for path, query in made.items()
-        }
-
-    def _constants_note(self, tokens: Sequence[str], paths: Sequence[str]) -> list[str]:
-        """A note where constants of a program's plans may hang on the records."""
-        from govtool.app.workflow_runs.programs.driver_rows import constants_note
-
-        if self.layout is None:
-            return []
-        note = constants_note(self.layout, set(self.records.rows(tokens)), paths)
-        return [note] if note else []
+        return made, decided.notes
 
     def _at_the_end(self, relations: dict[str, OutputDeletion]) -> tuple[Mapping[str, OutputDeletion], tuple[str, ...]]:
         """The relations without rows that later writes replaced, unless some were asked for; and the notes."""

@@ -26,6 +26,8 @@ LONGEST = 65_536
 MOST_COMPARED = 10_000
 """Ids among which near names are looked for."""
 _SHOWN = 6
+_ZOOMED = "zoom:"
+"""How ids of invocations begin where their module is zoomed out."""
 _OF_TUPLES = frozenset({terms.TIMES, terms.PLUS, terms.DELTA, terms.MONUS})
 _OF_VALUES = frozenset({terms.TENSOR, terms.CONSTANT, *terms.AGGREGATES})
 _NO_OPERATOR = _OF_VALUES | {terms.CELL}
@@ -264,6 +266,7 @@ class GraphFile:
                 (``usage.graph``).
         """
         source, target, side = self._edges()
+        self._check_zoom_ids()
         builder = GraphBuilder()
         builder.mixed(self.nodes)
         builder.edges(source, target, side)
@@ -288,6 +291,21 @@ class GraphFile:
             target.append(ends[1])
             side.append(which)
         return _array(source, np.int64), _array(target, np.int64), _array(side, np.uint8)
+
+    def _check_zoom_ids(self) -> None:
+        """Refuse a node that has the id which an invocation has where its module is zoomed out."""
+        columns = self.nodes
+        places = {each: place for each, place in self.numbers.items() if str(each).startswith(_ZOOMED)}
+        if not places:
+            return
+        pairs = zip(columns.modules, columns.invocations, strict=True)
+        zoomed = {f"{_ZOOMED}{module}#{number}" for module, number in set(pairs) if module is not None}
+        for id_, place in places.items():
+            if id_ in zoomed and columns.types[place] != terms.ZOOM:
+                self.refuse(
+                    self.node_lines[place],
+                    f"node {_shown(id_)} has the id that an invocation gets where its module is zoomed out",
+                )
 
     def _check_edge(self, target: int, side: int, has_left: set[int], line: int) -> None:
         type_, label = self.nodes.types[target], self.nodes.labels[target]

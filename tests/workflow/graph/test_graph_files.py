@@ -251,6 +251,18 @@ GRAPHML = (
         (GRAPHML.format("directed", '<node id="a"/>'), 3, "has no type"),
         (GRAPHML.format("directed", '<edge source="a" target="b"/>'), 3, "not in the file: a"),
         (GRAPHML.format("directed", "<hyperedge/>"), 3, "a hyperedge"),
+        ('<svg><node id="a"/></svg>', 1, "the file begins with <svg>"),
+        ("<graphml>\n</graphml>", 2, "the file has no <graph>"),
+        (
+            GRAPHML.format("directed", '<edge source="a" target="b" directed="false"/>'),
+            3,
+            "an edge is not directed, and edges of a provenance graph lead from",
+        ),
+        (
+            GRAPHML.format("directed", '<node id="a"><data key="t">wi</data><data key="t">st</data></node>'),
+            3,
+            "the attribute type is there twice",
+        ),
         (
             GRAPHML.format("directed", '<node id="a"><data key="t">wi</data><data key="v">{</data></node>'),
             3,
@@ -262,6 +274,26 @@ def test_graphml_is_refused_with_line_and_reason(text, line, reason):
     with pytest.raises(UsageError, match=reason) as refused:
         read_graphml(text.encode(), "g.graphml")
     assert refused.value.location == f"g.graphml:{line}"
+
+
+def test_graphml_has_the_defaults_of_its_keys():
+    text = (
+        '<graphml><key id="t" for="node" attr.name="type"><default>op</default></key>'
+        '<key id="l" for="node" attr.name="label"/><key id="b" for="node" attr.name="bb"><default>true</default></key>'
+        '<key id="s" for="edge" attr.name="side"><default/></key><graph><node id="a"><data key="l">f</data></node>'
+        '<node id="b"><data key="t">wi</data><data key="l">t</data><data key="b">false</data></node>'
+        '<edge source="b" target="a"/></graph></graphml>'
+    )
+    (first, second), _ = as_plain(read_graphml(text.encode(), "g.graphml"))
+    assert (first["type"], first["bb"], second["type"], "bb" in second) == ("op", True, "wi", False)
+
+
+def test_no_node_has_the_id_of_an_invocation_zoomed_out():
+    other = {**PLUS, "id": "zoom:M#1"}
+    assert read_json(lines(other), "g.json").node_count == 1
+    with pytest.raises(UsageError, match="gets where its module is zoomed out") as refused:
+        read_json(lines(CALL, other), "g.json")
+    assert refused.value.location == "g.json:3"
 
 
 def test_nodes_may_come_after_edges():

@@ -1,24 +1,42 @@
 """Rows that went to the driver: what a program did with them is not in its plans.
 
 A total that a program collects and compares with is a constant of later plans. No deletion reaches it there. Where a
-plan has just a value that was collected, and that changes, what it made is not known; of other constants, which may be
-computed from such values, an answer says which plans have some.
+plan has just a value that was collected, and that changes, what it made is not known. Nor is it known what a program
+wrote if its code shows that collected rows, which change, may have decided whether it did, or what it wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
+from pathlib import Path
 
+from govtool.app.workflow_runs.programs.actions import SQL_SOURCE, WORKFLOW_SOURCE
+from govtool.app.workflow_runs.programs.driver_code import UNKNOWN, HangingWrites, hanging_writes
 from govtool.app.workflow_runs.programs.layout import ProgramLayout
-from govtool.app.workflow_runs.without_records import required_for
+from govtool.model.run import Run
 from govtool.records.plan.expressions import AggregateCall, Literal
 from govtool.records.plan.nodes import LocalRows, Plan
 from govtool.records.plan.tree import Term, walk, walk_nodes
 from govtool.wording import few
 
 ChangedCells = Callable[[str, bool], Iterable[object]]
-"""The cells of the rows of a collected query that a deletion changes; of all its rows, where none is certain."""
+"""The cells of the rows of a collected query that a deletion changes; of all its rows, where none is certain. A None
+comes first where anything changes or rows may come."""
+WritesThatHang = Callable[[str], HangingWrites]
+"""The writes of an application that hang on what it collected."""
+_SCRIPT = "script:"
+_CODE = (_SCRIPT, "module:", "py-file:")
+_CONSTANT = "a constant that it was made with is a value that the program collected ({}), and that changes"
+_DECIDED = "the program may have decided with what it collected ({}), and that changes, whether to write it, or what"
+_NO_CODE = (
+    "the program collected rows that change ({}) before it wrote this, and its code, as it ran, is not found below the"
+    " working folder, or does not show what it did with them"
+)
 
 
 def queries_before(layout: ProgramLayout, judged: Collection[str]) -> list[str]:
@@ -27,27 +45,99 @@ def queries_before(layout: ProgramLayout, judged: Collection[str]) -> list[str]:
     return [path for at, path in layout.outputs.items() if at < last and not layout.program.actions[at].output]
 
 
-def made_with_collected(layout: ProgramLayout, changed: ChangedCells) -> dict[str, str]:
-    """Relations whose plans have a constant that was collected and changes, and those made of them: the query, by path.
+@dataclass(frozen=True, slots=True)
+class ByCollected:
+    """What collected rows that change may decide.
+
+    Attributes:
+        reasons: Why it is not known what is made, by path: of relations, and of those made of them.
+        notes: Of writes that were not done, and may be.
+    """
+
+    reasons: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def made_with_collected(layout: ProgramLayout, changed: ChangedCells, hanging: WritesThatHang) -> ByCollected:
+    """What collected rows that change may decide.
 
     Args:
         layout: The program.
-        changed: The cells of a query, by its path, that a deletion changes.
+        changed: The cells of a query, by its path, that a deletion changes; None in front if anything does.
+        hanging: Gives the writes of an application that hang on what it collected.
     """
     found: dict[str, str] = {}
     collected: dict[str, dict[object, str]] = {}
+    deciding: dict[str, str] = {}
     for each, action, plan in zip(layout.run.invocations, layout.program.actions, layout.plans, strict=True):
         values = collected.setdefault(action.application, {})
-        queries = [found[path] for _, path, _ in each.inputs if path in found]
+        reasons = [found[path] for _, path, _ in each.inputs if path in found]
         if values and plan is not None:
-            queries += [values[value] for value in _constants(plan) if value in values]
+            reasons += [_CONSTANT.format(values[value]) for value in _constants(plan) if value in values]
+        query = deciding.get(action.application, "")
+        if query and action.output and not reasons:
+            reasons += _decided(hanging(action.application), action.output, query)
         for _, path in each.outputs:
-            if queries:
-                found[path] = queries[0]
+            if reasons:
+                found[path] = reasons[0]
             if not action.output:
-                cells = filter(_is_number_or_text, changed(path, bool(queries)))
-                values.update(dict.fromkeys(cells, each.module))
-    return found
+                cells = list(changed(path, bool(reasons)))
+                if cells:
+                    deciding.setdefault(action.application, each.module)
+                values.update(dict.fromkeys(filter(_is_number_or_text, cells), each.module))
+    return ByCollected(found, tuple(_may_come(layout, deciding, hanging)))
+
+
+def _may_come(layout: ProgramLayout, deciding: Mapping[str, str], hanging: WritesThatHang) -> Iterator[str]:
+    for application, query in deciding.items():
+        done = [each.output for each in layout.program.actions if each.application == application and each.output]
+        left = hanging(application).not_among(done)
+        if left:
+            yield f"the program may also write {few(left)}, as it decides about that with what it collected ({query})"
+
+
+def _decided(writes: HangingWrites, output: str, query: str) -> list[str]:
+    """Why it is not known whether a program would write what it wrote."""
+    if writes is UNKNOWN:
+        return [_NO_CODE.format(query)]
+    return [_DECIDED.format(query)] if writes.has(output) else []
+
+
+def written_by_code(runs_of: Callable[[str], Sequence[Run]], folder: Path) -> WritesThatHang:
+    """The writes that hang on collected rows, of each application, by its code.
+
+    Args:
+        runs_of: Gives the runs of an application.
+        folder: Where, and below which, files of the code as it ran are looked for.
+    """
+    files: dict[str, str] = {}
+
+    @cache
+    def writes(application: str) -> HangingWrites:
+        if not files:
+            files.update(_sources(folder))
+        return _writes_of(runs_of(application), files)
+
+    return writes
+
+
+def _writes_of(runs: Sequence[Run], files: Mapping[str, str]) -> HangingWrites:
+    if any(run.source.startswith((SQL_SOURCE, WORKFLOW_SOURCE)) for run in runs):
+        return HangingWrites()  # no code of a driver decides anything there
+    wanted = {each for run in runs for each in run.software if each.name.startswith(_CODE)}
+    if not any(each.name.startswith(_SCRIPT) for each in wanted) or any(each.version not in files for each in wanted):
+        return UNKNOWN
+    return hanging_writes([files[digest] for digest in sorted({each.version for each in wanted})])
+
+
+def _sources(folder: Path) -> Iterator[tuple[str, str]]:
+    """Python files in a folder and below: digest and text."""
+    from govtool.app.records.engines import own_files
+
+    for file in own_files(folder):
+        with suppress(OSError, UnicodeDecodeError):
+            content = file.read_bytes()
+            yield hashlib.sha256(content).hexdigest(), content.decode("utf-8-sig")
 
 
 def _constants(plan: Plan) -> Iterator[object]:
@@ -61,43 +151,6 @@ def _constants(plan: Plan) -> Iterator[object]:
 def _is_number_or_text(value: object) -> bool:
     """Whether a value is a number or a text: two of these that are equal may well be one."""
     return isinstance(value, (int, float, Decimal, str)) and not isinstance(value, bool) and value != ""
-
-
-def constants_note(layout: ProgramLayout, changed: Collection[str], judged: Collection[str]) -> str:
-    """Which relations may have been made with rows of the driver that a change of inputs reaches; empty: none.
-
-    Args:
-        layout: The program.
-        changed: Paths of the relations in which records change.
-        judged: Paths of the relations that a question is about.
-    """
-    reached = _reached(layout, changed)
-    required = {path for each in required_for(layout.run, judged) for path in each.paths}
-    modules = {path: each.module for each in layout.run.invocations for _, path in each.outputs}
-    collected: dict[str, list[str]] = {}
-    made_with: dict[str, None] = {}
-    for at, action in enumerate(layout.program.actions):
-        path = layout.outputs[at]
-        if not action.output and path in reached:
-            collected.setdefault(action.application, []).append(modules[path])
-        elif path in required and action.application in collected and has_constants(layout.plans[at]):
-            made_with[modules[path]] = None
-    if not made_with:
-        return ""
-    queries = few([module for modules in collected.values() for module in modules])
-    return (
-        f"the program collected rows that come from these records ({queries}); constants in the plans of "
-        f"{few(list(made_with))} stay as they were, also if the program computed them from those rows"
-    )
-
-
-def _reached(layout: ProgramLayout, changed: Collection[str]) -> set[str]:
-    """Paths that come from some relations, themselves included."""
-    found = set(changed)
-    for each in layout.run.invocations:
-        if any(path in found for _, path, _ in each.inputs):
-            found.update(path for _, path in each.outputs)
-    return found
 
 
 def has_constants(plan: Plan | None) -> bool:
