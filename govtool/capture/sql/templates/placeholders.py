@@ -1,4 +1,5 @@
-"""Query parameters that SQL parsers choke on, such as ``${name}``, ``$(name)``, ``%(name)s``, ``{name}``, ``:'name'``."""
+"""Query parameters that SQL parsers choke on, such as ``${name}``, ``$(name)``, ``{name}``, ``:'name'``."""
+
 from __future__ import annotations
 
 import re

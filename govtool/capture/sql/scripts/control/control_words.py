@@ -55,6 +55,7 @@ def _begin(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     flow.depth += 1
     flow.branches.block(flow.depth)
     if second == "CATCH":
+        flow.blocks[flow.depth] = min(flow.tried, len(reader.statements))
         _branch(reader, "handler")
         handled_errors.begun(reader, tokens, expected=False)
     else:
@@ -89,9 +90,11 @@ def _end(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
             flow.branches.block_passed(flow.depth)
         else:
             flow.branches.end_block(flow.depth)
+        began = flow.blocks.get(flow.depth, len(reader.statements))
         flow.depth -= 1
         strings.left(reader)
         _leave(reader, tokens)
+        reader.flow.tried = began
     if unseparated:
         return tokens[index:] or None
     return None
