@@ -28,9 +28,11 @@ def of(statement: ParsedStatement, dialect: str) -> list[exp.Expr]:
     """Return what decides whether a statement fails, by its values and the conditions that it stands under."""
     if statement.tree is None or statement.head == "exit":
         return []
-    tests = [test.copy() for test in statement.tests if not test.args.get("block") and may_fail(test)]
     tree = tree_of(statement)
-    return tests + (_reads(tree, dialect) if tree is not None and may_fail(tree) else [])
+    tests = [test for test in statement.tests if not test.args.get("block")]
+    if tree is None or not may_fail(tree):
+        return [test.copy() for test in tests if may_fail(test)]
+    return [*_reads(tree, dialect), *(test.copy() for test in tests)]
 
 
 def may_fail(tree: exp.Expr) -> bool:
@@ -59,7 +61,10 @@ def _reads(tree: exp.Expr, dialect: str) -> list[exp.Expr]:
     if isinstance(tree, exp.Set):
         if tree.args.get("counts") or tree.args.get("fetches"):
             return []
-        tree = tree.args.get("expression") or tree
+        value = tree.args.get("expression")
+        if value is None or not isinstance(value, exp.Query):
+            return [] if value is None else [value.copy()]
+        tree = value
     if isinstance(tree, exp.Query):
         return [exp.Subquery(this=_narrowed(tree))]
     if not isinstance(tree, _CHANGES):

@@ -100,22 +100,38 @@ def _guard(reader: StatementReader, tokens: list[Token], block: Sequence[int], h
     """Let statements that data may make fail decide about what the block writes: an error undoes it, or skips it."""
     statements = reader.statements
     undoes = reader.lex.name in variables.PLPGSQL or any([statements[n].head == "rollback" for n in handler])  # noqa: C419
-    failing: list[tuple[int, list[exp.Expr]]] = []
+    failing: list[tuple[float, list[exp.Expr]]] = []
     for number in block:
         reads = failing_reads.of(statements[number], reader.lex.name)
         if reads:
-            failing.append((number, reads))
+            failing.append((number, reads + _assigned(reader, [n for n in block if n < number], reads)))
+    for one in reader.conditions if block else ():
+        if block[0] <= one.at <= block[-1] + 1 and failing_reads.may_fail(one.test):
+            failing.append((one.at - 0.5, [one.test.copy()]))
     for number in _writes(reader, block) if failing else ():
         deciding = [
             item
             for at, reads in failing
-            if at != number and (undoes or at < number or _in_one_loop(statements[at], statements[number]))
+            if at != number and (undoes or at < number or _in_one_loop(statements[int(at)], statements[number]))
             for item in reads
         ]
         if deciding and not _follows(reader, tokens, len(deciding)):
             return
         if deciding:
             _test(reader, tokens, [number], exp.Tuple(expressions=[item.copy() for item in deciding], block=True))
+
+
+def _assigned(reader: StatementReader, numbers: Sequence[int], reads: list[exp.Expr]) -> list[exp.Expr]:
+    """What the block has given the variables in an expression: a statement before it sees other values."""
+    names = {node.name.lower() for read in reads for node in read.find_all(exp.Column, exp.Parameter)}
+    found: list[exp.Expr] = []
+    for number in reversed(numbers):
+        tree = reader.statements[number].tree
+        if isinstance(tree, exp.Set) and tree.args.get("expression") and names & {*tree.args.get("assigns", ())}:
+            value = tree.args["expression"].copy()
+            names |= {node.name.lower() for node in value.find_all(exp.Column, exp.Parameter)}
+            found.append(exp.Subquery(this=value) if isinstance(value, exp.Query) else value)
+    return found
 
 
 def _in_one_loop(one: ParsedStatement, other: ParsedStatement) -> bool:
