@@ -159,20 +159,25 @@ def inline(
 ) -> bool:
     """Collect the body of a known SQL function in place of the call. Returns False if there is none."""
     body = walk.lookup.function(name)
-    if body is None or body.is_table or name in walk.inlining or len(walk.inlining) > 8:
+    if body is None or name in walk.inlining or len(walk.inlining) > 8:
         return False
-    inner = bound_arguments(walk, body, call, scope, env)
-    walk.enter_body(name)
-    try:
-        query = body.body
-        if isinstance(query, nodes.Query):
-            for deps in read_subquery(walk, query, lambda: output_of(walk, query, inner, None)).deps:
-                out.extend(compose(dep, max(kind, TRANSFORMATION), chain, walk.interner) for dep in deps)
-        else:
-            out.extend(collect(walk, body.body, inner, None, kind, chain))
-    finally:
-        walk.inlining.pop()
-    return True
+    bodies = body.called(len(call.expressions), is_table=False)
+    for one in bodies:
+        inner = bound_arguments(walk, one, call, scope, env)
+        walk.enter_body(name)
+        try:
+            out.extend(_of_body(walk, one.body, inner, kind, chain))
+        finally:
+            walk.inlining.pop()
+    return bool(bodies)
+
+
+def _of_body(walk: Walk, body: exp.Expr, inner: Scope, kind: int, chain: int) -> list[int]:
+    """The dependencies of what the body of a function returns."""
+    if not isinstance(body, nodes.Query):
+        return list(collect(walk, body, inner, None, kind, chain))
+    output = read_subquery(walk, body, lambda: output_of(walk, body, inner, None))
+    return [compose(dep, max(kind, TRANSFORMATION), chain, walk.interner) for deps in output.deps for dep in deps]
 
 
 HANDLERS: Final[dict[type, Handler]] = {

@@ -249,7 +249,7 @@ def _inlined_shape(
     walk: Walk, name: str, call: exp.Expr, scope: Scope, env: Environment | None, depth: int
 ) -> QueryOutput | None:
     body = walk.lookup.function(name)
-    if body is None or body.is_table or name in walk.inlining or len(walk.inlining) > 8:
+    if body is None or body.is_table or body.others or name in walk.inlining or len(walk.inlining) > 8:
         return None
     inner = bound_arguments(walk, body, call, scope, env)
     walk.enter_body(name)
