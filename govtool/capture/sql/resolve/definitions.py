@@ -462,8 +462,8 @@ def function_keys(statement: StatementState) -> list[str]:
     """Return the keys of the functions that a statement makes: their names, and the same for its own session."""
     keys: list[str] = []
     for name in statement.functions:
-        if not name.startswith(OF_SESSION):
-            keys.append(name)
+        if not name.startswith(OF_SESSION) or statement.script.logged:  # queries of a log are read apart from it
+            keys.append(name.removeprefix(OF_SESSION))
         keys.append(f"{statement.script.session}{OF_SESSION}{name.removeprefix(OF_SESSION)}")
     return keys
 

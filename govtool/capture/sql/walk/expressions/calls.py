@@ -64,7 +64,8 @@ def _in(walk: Walk, node: exp.In, kind: int, chain: int, at: Visit) -> None:
 def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit) -> None:
     """A call by a name that the parser does not have: inlined, a variable, or a function of its arguments."""
     name = function_name(node, walk.dialect)
-    if inline(walk, name, node, kind, chain, at.scope, at.env, at.out):
+    inlined = inline(walk, name, node, kind, chain, at.scope, at.env, at.out)
+    if inlined and (name in walk.inlining or walk.lookup.returned(name) is None):  # else another one is a block
         return
     _returned_value(walk, name, kind, chain, at)
     _hand_over(walk, name, node, at)
