@@ -403,9 +403,11 @@ class Tables(Definitions):
             at = self._settled[key]
 
     def returned(self, name: str) -> Returned | None:
-        """Return the rows of a table function whose body is a block."""
-        last = name.rsplit(".", 1)[-1]
-        statements = self.returning.get(name) or self.returning.get(last) or self.returning.get(self.named(last))
+        """Return what a function returns whose body is a block; for one of a package, what any of the package does."""
+        package, _, last = name.rpartition(".")
+        own = package.rpartition(".")[2]
+        names = [name, last, self.named(last), package, own, self.named(own)]
+        statements = next((found for one in names if (found := self.returning.get(one))), None)
         if not statements:
             return None
         found = Returned([])

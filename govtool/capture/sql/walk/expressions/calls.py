@@ -67,7 +67,7 @@ def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit
     inlined = inline(walk, name, node, kind, chain, at.scope, at.env, at.out)
     if inlined and (name in walk.inlining or walk.lookup.returned(name) is None):  # else another one is a block
         return
-    _returned_value(walk, name, kind, chain, at)
+    returned_value(walk, name, kind, chain, at)
     _hand_over(walk, name, node, at)
     named = _named_value(walk, name, node, at)
     if named is not None:
@@ -121,7 +121,7 @@ def _named_value(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> Deps 
     return variable_deps(walk, name, node) if name in walk.parameters else None  # an element of a collection
 
 
-def _returned_value(walk: Walk, name: str, kind: int, chain: int, at: Visit) -> None:
+def returned_value(walk: Walk, name: str, kind: int, chain: int, at: Visit) -> None:
     """Collect what a function returns whose body is a block of statements; its arguments are followed beside it."""
     returned = walk.lookup.returned(name) if name not in walk.inlining else None
     if returned is None:
