@@ -86,6 +86,8 @@ def _end(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
         return None
     if block in ("", "TRY", "CATCH") and flow.depth:
         handled_errors.ended(reader, tokens)
+        if flow.depth == 1:
+            table_functions.ended(reader, tokens)
         if unseparated:
             flow.branches.block_passed(flow.depth)
         else:

@@ -162,7 +162,8 @@ def inline(
     body = walk.lookup.function(name)
     if body is None or name in walk.inlining or len(walk.inlining) > 8:
         return False
-    bodies = body.called(len(call.expressions), is_table=False)
+    count = len(call.expressions)
+    bodies = body.called(count, is_table=False) or body.called(count, is_table=True)  # PostgreSQL: rows as a value
     for one in bodies:
         inner = bound_arguments(walk, one, call, scope, env)
         walk.enter_body(name)
