@@ -460,10 +460,12 @@ def _last_part(name: str) -> str:
 
 def function_keys(statement: StatementState) -> list[str]:
     """Return the keys of the functions that a statement makes: their names, and the same for its own session."""
+    if statement.script.logged:  # its queries are read apart from it
+        return [name.removeprefix(OF_SESSION) for name in statement.functions]
     keys: list[str] = []
     for name in statement.functions:
-        if not name.startswith(OF_SESSION) or statement.script.logged:  # queries of a log are read apart from it
-            keys.append(name.removeprefix(OF_SESSION))
+        if not name.startswith(OF_SESSION):
+            keys.append(name)
         keys.append(f"{statement.script.session}{OF_SESSION}{name.removeprefix(OF_SESSION)}")
     return keys
 

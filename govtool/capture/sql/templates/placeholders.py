@@ -55,7 +55,7 @@ def fill(text: str, variables: Mapping[str, object] | None = None, dialect: str 
         text = _with_schemas(text, variables or {})
     if not _has_parameters(text, dialect):
         return text
-    return _PARAMETERS.sub(partial(_replaced, Values(text, variables, dialect)), text)
+    return _PARAMETERS.sub(partial(_replaced, ParameterValues(text, variables, dialect)), text)
 
 
 def _has_parameters(text: str, dialect: str) -> bool:
@@ -71,7 +71,7 @@ def _has_parameters(text: str, dialect: str) -> bool:
     return found and text.count("/*", text.rfind("*/") + 1) <= _MOST_UNCLOSED
 
 
-class Values:
+class ParameterValues:
     """What the parameters of a text stand for: as given, or as the script sets them (sqlcmd's ``:setvar``)."""
 
     def __init__(self, text: str, variables: Mapping[str, object] | None, dialect: str) -> None:
@@ -103,7 +103,7 @@ def name_of(match: re.Match[str]) -> str:
     return next((found[group] for group in _NAMES if found.get(group)), "")
 
 
-def parameters(text: str, values: Values) -> Iterator[re.Match[str]]:
+def parameters(text: str, values: ParameterValues) -> Iterator[re.Match[str]]:
     """Yield the parameters of a text that may stand for names, and have no value; those in a text that is run, too."""
     if not _has_parameters(text, "" if values.has_sqlcmd else "-"):
         return
@@ -118,7 +118,7 @@ def parameters(text: str, values: Values) -> Iterator[re.Match[str]]:
                     yield inner
 
 
-def schemas(text: str, values: Values, dialect: str) -> Iterator[str]:
+def schemas(text: str, values: ParameterValues, dialect: str) -> Iterator[str]:
     """Yield the names of ``@schema`` in front of a table's name that have no value."""
     if "@" in text and dialect not in _NO_SCHEMAS:
         for match in _SCHEMA.finditer(text):
@@ -131,7 +131,7 @@ def plain_name(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def _replaced(known: Values, match: re.Match[str]) -> str:
+def _replaced(known: ParameterValues, match: re.Match[str]) -> str:
     """What stands in the place of a parameter."""
     values = known.given
     if match["skip"] is not None:
@@ -153,7 +153,7 @@ def _replaced(known: Values, match: re.Match[str]) -> str:
     return _value(match["brace"] or match["inner"], values)
 
 
-def _in_text(known: Values, match: re.Match[str]) -> str:
+def _in_text(known: ParameterValues, match: re.Match[str]) -> str:
     """A comment, or a text with the values of the parameters in it."""
     skipped = match.group()
     if skipped[0] != "'" or "$" not in skipped:

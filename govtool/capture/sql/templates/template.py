@@ -18,7 +18,7 @@ from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.missing_values import LINE_MARK, MISSING
-from govtool.capture.sql.templates.placeholders import Values, fill, name_of, parameters, plain_name, schemas
+from govtool.capture.sql.templates.placeholders import ParameterValues, fill, name_of, parameters, plain_name, schemas
 from govtool.capture.sql.templates.rendering import TemplateRun
 from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.stripping import strip_tags
@@ -185,7 +185,7 @@ def _named_by_parameters(
     """
     holes: list[Hole] = []
     qualifiers: set[str] = set()
-    values = Values(text, variables, dialect)
+    values = ParameterValues(text, variables, dialect)
     qualifiers.update(schemas(text, values, dialect))
     number, counted = 1, 0
     for match in parameters(text, values):
