@@ -407,7 +407,7 @@ class Tables(Definitions):
         package, _, last = name.rpartition(".")
         own = package.rpartition(".")[2]
         names = [name, last, self.named(last), package, own, self.named(own)]
-        statements = next((found for one in names if (found := self.returning.get(one))), None)
+        statements = next((kept for one in names if (kept := self.returning.get(one))), None)
         if not statements:
             return None
         found = Returned([])
