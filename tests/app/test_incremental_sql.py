@@ -272,6 +272,29 @@ def test_a_function_changes_who_calls_it(two: _Two):
     assert two.extracted == ["calls.sql", "f.sql"]
 
 
+def test_functions_of_one_name_change_those_who_call_them(two: _Two):
+    one = "CREATE FUNCTION f(x text) RETURNS text AS 'SELECT lower(x)' LANGUAGE sql;"
+    own = "CREATE FUNCTION f(x text) RETURNS text AS 'SELECT ''h''' LANGUAGE sql;"
+    calls = "CREATE VIEW h AS SELECT f(email) AS e FROM users;"
+    two.write("f1.sql", one)
+    two.write("g.sql", "CREATE VIEW g AS SELECT f(email) AS e FROM users;")
+    two.write("h.sql", f"{own} {calls}")
+    two.ingest()
+    two.write("f0.sql", "CREATE FUNCTION f(x text, y text) RETURNS text AS 'SELECT y' LANGUAGE sql;")
+    two.write("i.sql", "CREATE VIEW i AS SELECT f('', email) AS e FROM users;")
+    two.ingest()
+    two.write("i.sql", "CREATE VIEW i AS SELECT f('', email) AS v FROM users;")
+    two.ingest()
+    two.write("f1.sql", one.replace("lower(x)", "''none''"))
+    two.ingest()
+    two.write("h.sql", calls)
+    two.ingest()
+    (two.folder / "f1.sql").unlink()
+    two.ingest()
+    (two.folder / "f0.sql").rename(two.folder / "z.sql")
+    two.ingest()
+
+
 def test_a_comment_behind_a_function_changes_no_caller(two: _Two):
     function = "CREATE FUNCTION f(x text) RETURNS text AS 'SELECT lower(x)' LANGUAGE sql;"
     two.write("f.sql", function)

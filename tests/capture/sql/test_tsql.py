@@ -793,3 +793,11 @@ def test_temporary_tables_that_nobody_made_are_of_their_own_session() -> None:
     found = extract([Script("one.sql", text), Script("two.sql", text)], Options(dialect="tsql"))
     sources = {d.statement.file: {edge.source.dataset for edge in d.edges} for d in found.derivations}
     assert sources == {"one.sql": {'temp."one.sql".n'}, "two.sql": {'temp."two.sql".n'}}
+
+
+def test_scripts_that_sqlcmd_includes() -> None:
+    text = ':setvar path lib\n:r $(path)\\known.sql\n:r "a file.sql"\n:r\nGO\n:on error exit\nSELECT 1 AS a'
+    scripts = [Script("main.sql", text), Script("lib/known.sql", "SELECT 2 AS b")]
+    found = extract(scripts, Options(dialect="tsql")).diagnostics
+    assert [(note.file, note.line) for note in found if "a file.sql" in note.message] == [("main.sql", 3)]
+    assert [note.severity for note in found] == ["info", "warning"]  # one of them is read

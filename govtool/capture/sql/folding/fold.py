@@ -29,12 +29,15 @@ from govtool.capture.sql.folding.versions import (
     redefined,
 )
 from govtool.capture.sql.resolve.relations import session_part
-from govtool.capture.sql.resolve.states import ScriptState
+from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.scripts.control.branches import Arm, Path
+from govtool.capture.sql.scripts.control.variables import MYSQL
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.writes import Write
 
 _Live = dict[str, RelationVersion]
+
+_DEFINING: Final = (nodes.Create, nodes.Drop, nodes.Alter)
 
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor."""
@@ -65,7 +68,7 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
     """
     folds: dict[str | None, _ScriptFold] = {}
     tracked = redefined(script)
-    for statement in script.statements:
+    for statement in _in_order(script):
         routine, branch = statement.parsed.routine, statement.parsed.branch
         fold = folds.get(routine)
         if fold is None:
@@ -86,6 +89,26 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
     if len(kept) > 1:
         kept.sort(key=_index)
     return kept
+
+
+def _in_order(script: ScriptState) -> list[StatementState]:
+    """The statements in the order in which they may have run.
+
+    MySQL's handlers stand before the statements whose errors they handle: what they make and drop comes behind these.
+    """
+    if script.dialect not in MYSQL:
+        return script.statements
+    late = {
+        arm.branch
+        for statement in script.statements
+        for arm in statement.parsed.branch
+        if arm.handler and isinstance(statement.tree, _DEFINING)
+    }
+    if not late:
+        return script.statements
+    moved = [one for one in script.statements if any(arm.branch in late for arm in one.parsed.branch)]
+    numbers = set(map(id, moved))
+    return [*(one for one in script.statements if id(one) not in numbers), *moved]
 
 
 class _ScriptFold:

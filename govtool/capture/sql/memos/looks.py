@@ -50,7 +50,7 @@ def _hold(
                 return False
             shown.add(used, look[4])
         elif kind == "f":
-            if not batch.have_mark(look[2], name):
+            if not batch.have_mark(look[2], name, statement):
                 return False
         elif kind == "s":
             if batch.used(name).digest() != look[2]:

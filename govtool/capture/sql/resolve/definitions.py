@@ -41,6 +41,10 @@ class InsteadOf(NamedTuple):
     """The kinds of statements whose place it takes."""
 
 
+OF_SESSION: Final = "\0"
+"""Before the name of a function that other sessions do not see, and between a session and a name."""
+
+
 class Definitions(Relations):
     """The statements of a batch by what they define, fill and alter."""
 
@@ -51,8 +55,8 @@ class Definitions(Relations):
         """By function a digest of the script that defines it, where walks are recorded."""
         self._no_functions: set[str] = set()
         """Names that were looked up and have no function."""
-        self._marked = 0
-        """How many functions there were then."""
+        self._marked = (0, "")
+        """How many functions there were then, and the session."""
         self.unparsed_functions: dict[str, Callable[[], Inline | None]] = {}
         """Functions of scripts that are not parsed: how to have one."""
         self.special = 0
@@ -210,10 +214,14 @@ class Definitions(Relations):
         """Note a function or a type; return the tables that a CREATE defines."""
         function = inline_function(tree, statement.script.dialect)
         if function is not None:
-            statement.functions = (function.name,)
-            self.functions[function.name] = function
-            statement.function_mark = self.function_marks[function.name] = _function_mark(tree, statement)
-            self.unparsed_functions.pop(function.name, None)
+            properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
+            is_temporary = any([isinstance(item, nodes.TemporaryProperty) for item in properties])  # noqa: C419
+            statement.functions = (f"{OF_SESSION}{function.name}" if is_temporary else function.name,)
+            statement.function_mark = _function_mark(tree, statement)
+            for key in function_keys(statement):
+                known = self._function(key)
+                self.functions[key] = function if known is None else function.beside(known)
+                self._mark_function(key, statement.function_mark)
             self._foreign(function.name.rsplit(".", 1)[-1])  # where the parser takes a call for its own function
             return []
         if _is_foreign(statement):
@@ -310,10 +318,18 @@ class Definitions(Relations):
             name = self.table_name(node, statement)
         return name
 
-    def function(self, name: str) -> Inline | None:
-        """Return the SQL function of that name, if its body is known; it may be named without its schema."""
-        found = self._function(name)
-        return self._function(name.rsplit(".", 1)[-1]) if found is None and "." in name else found
+    def function(self, name: str, statement: StatementState) -> Inline | None:
+        """Return the SQL function of that name, if its body is known; it may be named without its schema.
+
+        That of the statement's own script comes first: others may have temporary functions of the same name.
+        """
+        if not self.functions and not self.unparsed_functions:
+            return None
+        for key in _keys_of_name(name, statement):
+            found = self._function(key)
+            if found is not None:
+                return found
+        return None
 
     def _function(self, name: str) -> Inline | None:
         make = self.unparsed_functions.pop(name, None)
@@ -323,20 +339,29 @@ class Definitions(Relations):
                 self.functions[name] = made
         return self.functions.get(name)
 
-    def function_mark(self, name: str) -> str:
+    def function_mark(self, name: str, statement: StatementState) -> str:
         """Return a digest of what decides about the function of that name; empty if there is none."""
-        mark = self.function_marks.get(name)
-        return self.function_marks.get(name.rsplit(".", 1)[-1], "") if mark is None else mark
+        marks = self.function_marks
+        if not marks:
+            return ""
+        return next((marks[key] for key in _keys_of_name(name, statement) if key in marks), "")
 
-    def have_mark(self, names: Sequence[str], mark: str) -> bool:
+    def _mark_function(self, name: str, mark: str) -> None:
+        """Note a function of a name; with an earlier one, both decide about the name."""
+        before = self.function_marks.get(name, mark)
+        both = blake2b(f"{before} {mark}".encode(), digest_size=12).hexdigest()
+        self.function_marks[name] = mark if before == mark else both
+
+    def have_mark(self, names: Sequence[str], mark: str, statement: StatementState) -> bool:
         """Return whether the functions of all these names have a mark, which is empty where there are none."""
         if mark:
-            return all(self.function_mark(name) == mark for name in names)
-        if self._marked != len(self.function_marks):
-            self._marked = len(self.function_marks)
+            return all(self.function_mark(name, statement) == mark for name in names)
+        session = statement.script.session
+        if self._marked != (len(self.function_marks), session):
+            self._marked = (len(self.function_marks), session)
             self._no_functions.clear()
         if not self._no_functions.issuperset(names):
-            if not all(not self.function_mark(name) for name in names):
+            if not all(not self.function_mark(name, statement) for name in names):
                 return False
             self._no_functions.update(names)
         return True
@@ -431,6 +456,28 @@ _CALLING: Final = frozenset({"", "postgres", "redshift", "oracle", "materialize"
 
 def _last_part(name: str) -> str:
     return name.rsplit(".", 1)[-1].strip('"`[]').lower()
+
+
+def function_keys(statement: StatementState) -> list[str]:
+    """Return the keys of the functions that a statement makes: their names, and the same for its own session."""
+    if statement.script.logged:  # its queries are read apart from it
+        return [name.removeprefix(OF_SESSION) for name in statement.functions]
+    keys: list[str] = []
+    for name in statement.functions:
+        if not name.startswith(OF_SESSION):
+            keys.append(name)
+        keys.append(f"{statement.script.session}{OF_SESSION}{name.removeprefix(OF_SESSION)}")
+    return keys
+
+
+def _keys_of_name(name: str, statement: StatementState) -> list[str]:
+    """The keys of functions that a name may mean, the best first."""
+    session = f"{statement.script.session}{OF_SESSION}"
+    keys = [session + name, name]
+    if "." in name:
+        last = name.rsplit(".", 1)[-1]
+        keys += [session + last, last]
+    return keys
 
 
 def _function_mark(tree: exp.Create, statement: StatementState) -> str:

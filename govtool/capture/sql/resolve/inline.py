@@ -32,7 +32,14 @@ def inline_function(tree: exp.Expr, dialect: str) -> Inline | None:
     if body is None:
         return None
     is_table = returns is not None or len(handed_out) > 1 or _is_table_in_bigquery(tree, body, dialect)
-    return Inline(_name(signature, dialect), parameters, body, is_table, columns, row)
+    types = tuple([_type(d, dialect) for d in signature.expressions if _mode(d) != "out"])
+    return Inline(_name(signature, dialect), parameters, body, is_table, columns, row, types)
+
+
+def _type(parameter: exp.Expr, dialect: str) -> str:
+    """The type of a parameter; what has no name is its type."""
+    type_ = parameter.args.get("kind") if isinstance(parameter, nodes.ColumnDef) else parameter
+    return type_.sql(dialect or None).lower() if isinstance(type_, nodes.Expr) else ""
 
 
 def _name(signature: exp.Expr, dialect: str) -> str:

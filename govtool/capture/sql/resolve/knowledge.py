@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 from sqlglot import exp, serde
 
@@ -52,10 +52,7 @@ class Knowledge:
             {
                 "tables": {name: [list(t.columns.items()), t.complete] for name, t in sorted(self.tables.items())},
                 "defined": sorted(self.defined),
-                "functions": {
-                    name: [f.name, f.parameters, serde.dump(f.body), f.is_table, f.columns, f.row]
-                    for name, f in sorted(self.functions.items())
-                },
+                "functions": {name: _function_to_value(f) for name, f in sorted(self.functions.items())},
                 "used": usage_to_value(self.used),
                 "described": usage_to_value(self.described),
                 "routines": sorted(self.routines),
@@ -70,14 +67,24 @@ class Knowledge:
         return cls(
             {name: KnownTable(dict(columns), complete) for name, (columns, complete) in value["tables"].items()},
             frozenset(value["defined"]),
-            {
-                key: Inline(name, tuple(parameters), cast(exp.Expr, serde.load(body)), is_table, tuple(columns), row)
-                for key, (name, parameters, body, is_table, columns, row) in value["functions"].items()
-            },
+            {name: _function_of_value(function) for name, function in value["functions"].items()},
             usage_of_value(value["used"]),
             usage_of_value(value["described"]),
             frozenset(value["routines"]),
         )
+
+
+def _function_to_value(function: Inline) -> list[Any]:
+    f = function
+    others = [_function_to_value(other) for other in f.others]
+    return [f.name, f.parameters, serde.dump(f.body), f.is_table, f.columns, f.row, f.types, others]
+
+
+def _function_of_value(value: list[Any]) -> Inline:
+    name, parameters, body, is_table, columns, row, types, others = value
+    read = cast(exp.Expr, serde.load(body))
+    kept = tuple([_function_of_value(other) for other in others])
+    return Inline(name, tuple(parameters), read, is_table, tuple(columns), row, tuple(types), kept)
 
 
 def merge_usage(parts: Iterable[Usage]) -> dict[str, frozenset[str]]:

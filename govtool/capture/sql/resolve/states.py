@@ -115,7 +115,7 @@ class StatementState:
         """Resolved table names; shared by all whose ``naming`` is equal."""
 
         self.functions: tuple[str, ...] = ()
-        """The SQL functions that it makes, whose bodies are known."""
+        """The SQL functions that it makes, whose bodies are known; temporary ones with ``OF_SESSION`` before them."""
         self.function_mark = ""
         """A digest of what decides about these."""
         self.keys: TableKeys | None = None

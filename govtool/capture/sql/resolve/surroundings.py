@@ -147,8 +147,8 @@ class Surroundings:
         batch = self.batch
         tape = batch.recorder.tape
         if tape is not None:
-            tape.add_function(name, batch.function_mark(name))
-        return batch.function(name)
+            tape.add_function(name, batch.function_mark(name, self.statement))
+        return batch.function(name, self.statement)
 
 
 def known_table(batch: Tables, name: str, statement: StatementState) -> TableInfo:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from govtool.capture.sql.resolve.definers import definer_of
-from govtool.capture.sql.resolve.definitions import Definitions
+from govtool.capture.sql.resolve.definitions import OF_SESSION, Definitions, function_keys
 from govtool.capture.sql.resolve.fillers import Fillers
 from govtool.capture.sql.resolve.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.resolve.live_variables import assigning
@@ -128,10 +128,11 @@ class Tables(Definitions):
         self.scripts.append(script)
         self.routines |= script.routines
         for statement in script.statements:
-            for name in statement.functions:
-                self.functions.pop(name, None)
-                self.function_marks[name] = statement.function_mark
-                self.unparsed_functions[name] = _maker(functions, statement, name)
+            for key in function_keys(statement):
+                made, earlier = self.functions.pop(key, None), self.unparsed_functions.get(key)
+                self._mark_function(key, statement.function_mark)
+                name = key.rpartition(OF_SESSION)[2]
+                self.unparsed_functions[key] = _maker(functions, statement, name, made, earlier)
             self._register(statement)
 
     # ---- tables ---------------------------------------------------------------------------------------
@@ -402,9 +403,11 @@ class Tables(Definitions):
             at = self._settled[key]
 
     def returned(self, name: str) -> Returned | None:
-        """Return the rows of a table function whose body is a block."""
-        last = name.rsplit(".", 1)[-1]
-        statements = self.returning.get(name) or self.returning.get(last) or self.returning.get(self.named(last))
+        """Return what a function returns whose body is a block; for one of a package, what any of the package does."""
+        package, _, last = name.rpartition(".")
+        own = package.rpartition(".")[2]
+        names = [name, last, self.named(last), package, own, self.named(own)]
+        statements = next((kept for one in names if (kept := self.returning.get(one))), None)
         if not statements:
             return None
         found = Returned([])
@@ -457,9 +460,20 @@ class _Changed:
 
 
 def _maker(
-    functions: Callable[[StatementState, str], Inline | None], statement: StatementState, name: str
+    functions: Callable[[StatementState, str], Inline | None],
+    statement: StatementState,
+    name: str,
+    made: Inline | None,
+    earlier: Callable[[], Inline | None] | None,
 ) -> Callable[[], Inline | None]:
-    return lambda: functions(statement, name)
+    """What makes a function, beside an earlier one of its name: made, or to be made."""
+
+    def make() -> Inline | None:
+        function = functions(statement, name)
+        before = earlier() if earlier is not None else made
+        return before if function is None else function if before is None else function.beside(before)
+
+    return make
 
 
 def _listed(filler: StatementState) -> list[str]:

@@ -78,6 +78,7 @@ class _Places:
         begins = self.lines[number - 1]
         found = self.statements[begins]
         before = self.statements[self.lines[number - 2]][-1:] if begins == line and number > 1 else []
+        before = [one for one in before if one.line_of_text(one.parsed.text.count("\n")) >= line]
         if not text or len(found) + len(before) == 1:
             return found
         if begins not in self.words:

@@ -19,6 +19,8 @@ _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT",
 _OF_ONE_VALUE = frozenset({"FUNCTION", "MACRO", "AGGREGATE"})
 _DECLARES_BEHIND_AS = frozenset({"oracle", "tsql", "fabric", "teradata", "exasol"})
 """Dialects in which statements and declarations of a function's body follow AS without a BEGIN."""
+_ALWAYS_BLOCKS = frozenset({"oracle", "exasol"})
+"""Dialects in which no function is one expression."""
 _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})
 _BODY = frozenset({"BEGIN", "DECLARE"})
 _NO_BODY = word_set("OWNER CALLER DEFINER SELF RESTRICT IDENTITY NOT NULL")
@@ -53,7 +55,9 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if language not in _SQL_LANGUAGES:
         _foreign(reader, tokens, language)
         return None
-    if kind in _OF_ONE_VALUE and _expression_body(reader, tokens, after):
+    # RETURN NUMBER IS n NUMBER; is a head and a declaration, which the parser takes for RETURN and a condition.
+    is_block = reader.lex.name in _ALWAYS_BLOCKS
+    if kind in _OF_ONE_VALUE and not is_block and _expression_body(reader, tokens, after):
         return None
     body = _body(tokens, after, kind)
     if kind == "TRIGGER" and triggers.begin(reader, tokens, after, body, name) and body < 0:

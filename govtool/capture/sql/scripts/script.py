@@ -256,6 +256,8 @@ class ScriptReader(StatementReader):
             strings.called(self, tokens[0].text)
             note = self.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
             self.add(tokens, bindings.arguments(self, tokens, 0), "ignored", note, head="call")
+            if self.lex.name == "oracle":
+                bindings.called(self, tokens, 0)
             return
         comma = stray_comma(tokens, self.text, self.lex.name)
         message = "a comma without an item before or after it: read as if it were not there"

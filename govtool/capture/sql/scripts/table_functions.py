@@ -39,8 +39,6 @@ def signature(reader: StatementReader, tokens: list[Token], returns: int, after:
             columns = _columns(tokens[at + 2 : closing(tokens, at + 1)], reader.lex.name)
         elif second == "SETOF" and at + 1 < len(tokens):
             row = _written(tokens, at + 1)
-        elif second != "TABLE":
-            return None
     if not columns:
         columns = _handed_out(tokens, after, reader.lex.name)
     if not columns and not row:
@@ -159,6 +157,17 @@ def _declared_columns(reader: StatementReader, name: str | None) -> tuple[str, .
             columns: tuple[str, ...] = tree.args["columns"]
             return columns
     return ()
+
+
+def ended(reader: StatementReader, tokens: list[Token]) -> None:
+    """Read the end of a function's outermost block: PL/pgSQL returns what the OUT parameters are there."""
+    if reader.routine is None or reader.lex.name not in variables.PLPGSQL:
+        return
+    head = next((one for one in reversed(reader.statements) if one.head == "create function"), None)
+    tree = head.tree if head is not None else None
+    if isinstance(tree, exp.Set) and tree.args.get("returns") == reader.routine and tree.args["columns"]:
+        values = exp.Set(returns=reader.routine, fetches="", next=tree.args["columns"])
+        reader.add(tokens, values, "ignored", head="return")
 
 
 def returned(reader: StatementReader, tokens: list[Token], second: str) -> bool:

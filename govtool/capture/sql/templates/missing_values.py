@@ -36,14 +36,15 @@ _PART_MARK: Final = "~"
 """Behind both, where the value is a part of the name: then comes the name with an asterisk for it, and the end mark."""
 _PART_END: Final = "|"
 
-_RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
+_RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?[\"`\[]?\Z", re.IGNORECASE)
 _TARGET_PLACE = re.compile(
     r"""\b(?:INSERT\s+(?:OVERWRITE\s+|IGNORE\s+|OR\s+REPLACE\s+)?(?:INTO\s+)?(?:TABLE\s+)?|MERGE\s+(?:INTO\s+)?|UPDATE\s+
-    |CREATE\s+(?:\w+\s+){0,4}?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?)(?:[^\s(),]*\.)?["`]?\Z""",
+    |CREATE\s+(?:\w+\s+){0,4}?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?|INTO\s+(?:TABLE\s+)?|DELETE\s+(?:FROM\s+)?|COPY\s+
+    |TRUNCATE\s+(?:TABLE\s+)?|ALTER\s+(?:TABLE|VIEW)\s+(?:IF\s+EXISTS\s+)?)(?:ONLY\s+)?(?:[^\s(),]*\.)?["`\[]?\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
 _QUALIFIER_PLACE = re.compile(
-    r"""\b(?:FROM|JOIN|INTO|UPDATE|TABLE|VIEW|EXISTS|USING)\s+(?:[^\s(),]*\.)?["`]?\Z""", re.IGNORECASE
+    r"""\b(?:FROM|JOIN|INTO|UPDATE|TABLE|VIEW|EXISTS|USING)\s+(?:[^\s(),]*\.)?["`\[]?\Z""", re.IGNORECASE
 )
 _CONDITION_PLACE = re.compile(r"\b(?:WHERE|ON|HAVING|QUALIFY)\s+\Z", re.IGNORECASE)
 _AFTER_CONDITION = re.compile(r"\s*(?:\Z|[;)]|(?:AND|OR|GROUP|HAVING|ORDER|LIMIT|UNION|WHERE)\b)", re.IGNORECASE)
@@ -74,7 +75,7 @@ def noted(match: re.Match[str]) -> str:
         column = _column_of(match, name[1:])
         if column:
             return _VALUE_MARK + column
-        return _QUALIFIER_MARK + name[1:] if _is_qualifier(match) else ""
+        return _QUALIFIER_MARK + name[1:] if is_qualifier(match) else ""
     is_type = name[:1] != "!" and _TYPE_PLACE.search(_before(match, 400)) is not None
     return _TYPE_MARK + name if is_type else name
 
@@ -148,12 +149,15 @@ def _names_relation(match: re.Match[str]) -> bool:
         return True
     if _CONDITION_PLACE.search(before) and _AFTER_CONDITION.match(behind):
         return True
-    return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))
+    behind = behind.lstrip('"`]')
+    if behind[:1].isalnum() or behind[:1] in ("_", ".", "("):
+        return False
+    return _RELATION_PLACE.search(before) is not None or _is_listed(match, before)
 
 
 def _names_target(match: re.Match[str]) -> bool:
     """Return whether a value that nobody gave is the whole name of a relation that is written, or the last part."""
-    behind = LINE_MARK.sub("", match.string[match.end() : match.end() + 40]).lstrip('"`')
+    behind = LINE_MARK.sub("", match.string[match.end() : match.end() + 40]).lstrip('"`]')
     return _TARGET_PLACE.search(_before(match, 200)) is not None and not (
         behind[:1].isalnum() or behind[:1] in ("_", ".", "\ue002")
     )
@@ -175,7 +179,7 @@ def place_of(match: re.Match[str]) -> str | None:
         return None
     if _TARGET_PLACE.search(before) is not None:
         return f"={_TARGET_MARK}{_PART_MARK}{pattern}{_PART_END}"
-    is_read = follows != "(" and _PART_PLACE.search(before) is not None
+    is_read = follows != "(" and (_PART_PLACE.search(before) is not None or _is_listed(match, before))
     return f"={_PART_MARK}{pattern}{_PART_END}" if is_read else None
 
 
@@ -195,10 +199,46 @@ _PART_BEHIND = re.compile(rf"(?:[\w$-]|{_HOLE})+")
 _PART_PLACE = re.compile(r"\b(?:FROM|JOIN|USING)\s+(?:[^\s(),]*\.)?[\"`\[]?\Z", re.IGNORECASE)
 
 
-def _is_qualifier(match: re.Match[str]) -> bool:
+def is_qualifier(match: re.Match[str]) -> bool:
     """Return whether a value that nobody gave is a part before the last of the name of a relation."""
     behind = LINE_MARK.sub("", match.string[match.end() : match.end() + 40])
-    return behind.lstrip('"`')[:1] == "." and _QUALIFIER_PLACE.search(_before(match, 200)) is not None
+    if behind.lstrip('"`]')[:1] != ".":
+        return _DATABASE_PLACE.search(_before(match, 40)) is not None
+    before = _before(match, 200)
+    return _QUALIFIER_PLACE.search(before) is not None or _is_listed(match, before)
+
+
+_DATABASE_PLACE = re.compile(r"""(?:\A|[;\n])\s*USE\s+["`\[]?\Z""", re.IGNORECASE)
+
+
+def _is_listed(match: re.Match[str], before: str) -> bool:
+    """Return whether a value that nobody gave is, or begins, an item behind the first of a FROM clause.
+
+    Args:
+        match: The place of the value.
+        before: What is before the value, or before the name that it is a part of.
+    """
+    if _ITEM.search(before) is None:
+        return False
+    for size in (400, 4_000):
+        depth = 0
+        for found in reversed([*_CLAUSE.finditer(_before(match, size))]):
+            text = found.group()
+            depth += (text == ")") - (text == "(")
+            if depth < 0 or text == ";":
+                return False
+            if depth == 0 and text not in ("(", ")") and text[0] != "'":
+                return text.upper() in ("FROM", "JOIN", "UPDATE")
+    return False
+
+
+_ITEM = re.compile(r""",\s*(?:(?:LATERAL|ONLY)\s+)?(?:[^\s(),]*\.)?["`\[]?\Z""", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"""'[^'\n]*'|[();]|\b(?<!\bDISTINCT\s)(?<!\bKEY\s)(?:FROM|JOIN|UPDATE)\b
+    |\b(?:SELECT|WHERE|SET|BY|HAVING|QUALIFY|WINDOW|VALUES|INTO|LIMIT|RETURNING|TABLE|WITH|IN|CALL|EXEC)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What shows whether a list is that of FROM: ON and USING belong to FROM."""
 
 
 def _column_of(match: re.Match[str], name: str) -> str:

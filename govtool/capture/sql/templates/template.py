@@ -18,7 +18,7 @@ from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.missing_values import LINE_MARK, MISSING
-from govtool.capture.sql.templates.placeholders import fill, parameters, plain_name
+from govtool.capture.sql.templates.placeholders import ParameterValues, fill, name_of, parameters, plain_name, schemas
 from govtool.capture.sql.templates.rendering import TemplateRun
 from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.stripping import strip_tags
@@ -142,33 +142,66 @@ def render(
         return stripped(diagnostics)
     variants: dict[str, Variant] = {}
     unknown: dict[str, dict[int, None]] = {}
+    named: dict[Hole, None] = {}
+    qualifiers: set[str] = set()
     for output, _ in runs:
-        variant = _variant(output, variables, unknown)
+        rendered, lines = _variant(output, unknown)
+        found, schemas = _named_by_parameters(rendered, variables, file, dialect, lines)
+        named.update(dict.fromkeys(found))
+        qualifiers |= schemas
+        variant = Variant(fill(rendered, variables, dialect), lines)
         variants.setdefault(variant.text, variant)
     done = [run for _, run in runs]
-    holes = tuple(_holes(unknown, done, text.split("\n"), file))
+    holes = (*_holes(unknown, done, text.split("\n"), file), *named)
     diagnostics += [hole.note for hole in holes if not hole.is_value]
     for severity, messages in (("warning", [run.beside for run in done]), ("info", [run.warned for run in done])):
         diagnostics += [Diagnostic("template", severity, text, file or None) for text in sorted(set().union(*messages))]
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
         diagnostics.append(Diagnostic("template", "info", message, file or None))
-    return _rendered(variants, diagnostics, unknown, done)._replace(holes=holes)
+    rendering = _rendered(variants, diagnostics, unknown, done)
+    return rendering._replace(holes=holes, qualifiers=tuple(sorted({*rendering.qualifiers, *qualifiers})))
 
 
 def _parametrised(text: str, variables: Mapping[str, object] | None, file: str, dialect: str) -> Rendered:
     """A text without tags, whose parameters may stand for relations: which ones is not known without a value."""
+    holes, qualifiers = _named_by_parameters(text, variables, file, dialect)
+    diagnostics = tuple([hole.note for hole in holes])
+    variant = Variant(fill(text, variables, dialect))
+    return Rendered((variant,), diagnostics, holes=tuple(holes), qualifiers=tuple(sorted(qualifiers)))
+
+
+def _named_by_parameters(
+    text: str, variables: Mapping[str, object] | None, file: str, dialect: str, lines: Sequence[int] = ()
+) -> tuple[list[Hole], set[str]]:
+    """The places where parameters without a value name relations, and what stands for their schemas.
+
+    Args:
+        text: With the parameters.
+        variables: What has a value.
+        file: The file that notes name.
+        dialect: Whose clients' parameters count.
+        lines: For each line of the text the line of the template, if they are not the same.
+    """
     holes: list[Hole] = []
-    for match in parameters(text):
-        name = match["dollar"] or match["brace"] or match["inner"]
-        place = None if name is None or name in (variables or {}) else missing_values.place_of(match)
-        if name is None or place is None:
+    qualifiers: set[str] = set()
+    values = ParameterValues(text, variables, dialect)
+    qualifiers.update(schemas(text, values, dialect))
+    number, counted = 1, 0
+    for match in parameters(text, values):
+        name = name_of(match)
+        if not name or values.of(match, match.start()) is not None:
             continue
-        line = text.count("\n", 0, match.start()) + 1
+        place = missing_values.place_of(match)
+        if place is None:
+            if missing_values.is_qualifier(match):
+                qualifiers.add(plain_name(name))
+            continue
+        number, counted = number + text.count("\n", counted, match.start()), match.start()
+        line = lines[min(number, len(lines)) - 1] if lines else number
         note = Diagnostic("template", "warning", missing_values.description(f"{place}{name}", {}), file or None, line)
         holes.append(Hole(note, missing_values.filled(place, plain_name(name)), (line,)))
-    diagnostics = tuple([hole.note for hole in holes])
-    return Rendered((Variant(fill(text, variables, dialect)),), diagnostics, holes=tuple(holes))
+    return holes, qualifiers
 
 
 def _holes(
@@ -249,8 +282,12 @@ def _rendered(
     )
 
 
-def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, dict[int, None]]) -> Variant:
-    """Take the line marks and the places of unknown macros out of a rendering; note the latter in ``unknown``."""
+def _variant(output: str, unknown: dict[str, dict[int, None]]) -> tuple[str, tuple[int, ...]]:
+    """Take the line marks and the places of unknown macros out of a rendering; note the latter in ``unknown``.
+
+    Returns:
+        The text, and for each of its lines the line of the template.
+    """
     if "\ue002" in output:
         for match in MISSING.finditer(output):
             name = missing_values.noted(match)
@@ -261,7 +298,7 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
             unknown.setdefault(name, {})[line] = None
         output = MISSING.sub(missing_values.replacement, output)
     parts, lines = _unmarked(output)
-    return Variant(fill("".join(parts), variables), tuple(lines))
+    return "".join(parts), tuple(lines)
 
 
 def _unmarked(output: str) -> tuple[list[str], list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from sqlglot import exp
@@ -13,6 +13,8 @@ from govtool.capture.sql.walk.relation import QueryOutput, TableInfo, ViewBase
 EVERYWHERE: Final = (0,)
 OPTIONAL: Final = 1
 """Beside an arm in which a table is read: there are rows without any of this table."""
+MAX_OVERLOADS: Final = 16
+"""Functions of one name that are kept."""
 Reads = dict[str, tuple[int, ...]]
 """Tables that are read, in order, with the arms in which they are."""
 """The arms of a table that is read outside of any alternative."""
@@ -30,6 +32,20 @@ class Inline:
     """The names of its columns, where it says them."""
     row: str = ""
     """The table whose rows its own are like, as written."""
+    types: tuple[str, ...] = ()
+    """The types of its parameters, as written."""
+    others: tuple[Inline, ...] = ()
+    """Functions of the same name with parameters of other types."""
+
+    def beside(self, earlier: Inline) -> Inline:
+        """The same, with an earlier function of its name that it does not replace."""
+        kept = [one for one in (replace(earlier, others=()), *earlier.others) if one.types != self.types]
+        return replace(self, others=tuple(kept[:MAX_OVERLOADS]))
+
+    def called(self, arguments: int, *, is_table: bool) -> list[Inline]:
+        """Those of the functions of this name that a call with so many arguments may mean: types are not compared."""
+        found = [one for one in (self, *self.others) if one.is_table == is_table]
+        return [one for one in found if len(one.parameters) == arguments] or found
 
 
 class VariableValue:

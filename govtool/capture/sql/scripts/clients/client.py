@@ -47,7 +47,10 @@ _SLASH_AFTER_SEMICOLON = re.compile(r"(?<=;)(?P<gap>\s*?\n)[ \t]*/[ \t\r]*$", re
 # The same without looking at each character for what is before it.
 _LINE_OF_SLASH = re.compile(r"\n[ \t]*/[ \t\r]*(?:\n|\Z)")
 _DELIMITER = re.compile(r"^[ \t]*DELIMITER[ \t]+(?P<mark>\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
-_SQLCMD = re.compile(r"^[ \t]*:(?:r|setvar|on|connect)\b[ \t]*(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE)
+_SQLCMD = re.compile(
+    r"^[ \t]*:(?:r\b[ \t]*(?:\"(?P<quoted>[^\"\n]+)\"|(?P<file>[^\s\"]+))?|(?:setvar|on|connect)\b)[^\n]*",
+    re.IGNORECASE | re.MULTILINE,
+)
 _DOT = re.compile(r"^[ \t]*\.[a-zA-Z][^\n]*", re.MULTILINE)
 _BANG = re.compile(r"^[ \t]*![a-zA-Z][^\n]*", re.MULTILINE)
 _SOURCE = re.compile(r"^[ \t]*source[ \t]+(?P<file>[\w./\\-]+)[ \t\r]*;?$", re.IGNORECASE | re.MULTILINE)
@@ -134,7 +137,7 @@ def _mysql(text: str, lower: str) -> str:
 def _sqlcmd(text: str, lower: str, dialect: str, commands: _Commands) -> str:
     """Commands of sqlcmd, and ``GO``."""
     if ":" in text and any(command in lower for command in _SQLCMD_COMMANDS):
-        text = _SQLCMD.sub(_blank, text)
+        text = _SQLCMD.sub(_including(commands.included), text)
     if dialect or "\ngo" in lower or lower.startswith("go"):
         text = _GO.sub(_separator(commands.batches), text)
     return text
@@ -154,7 +157,7 @@ def _blank(match: re.Match[str]) -> str:
 
 def _including(included: list[tuple[int, str]]) -> _Replace:
     def replace(match: re.Match[str]) -> str:
-        name = match.groupdict().get("file")
+        name = match.groupdict().get("quoted") or match["file"]
         if name:
             included.append((match.start(), name))
         return _spaces(match.group())

@@ -6,7 +6,9 @@ puts into a variable is not known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -105,18 +107,39 @@ def _value(item: list[Token]) -> list[Token]:
     return item[at + 1 :] if named else item
 
 
-def called(reader: StatementReader, tokens: list[Token]) -> None:
-    """A call of a routine may set the variables that are handed to it."""
+_PRINTING: Final = (
+    *("dbms_output.", "dbms_lock.", "dbms_stats.", "dbms_application_info.", "htp."),
+    "raise_application_error",
+)
+"""How the names begin of Oracle's own routines that set no variable."""
+_OUT: Final = re.compile(r"\bOUT\b", re.IGNORECASE)
+
+
+def _sets_nothing(reader: StatementReader, name: str) -> bool:
+    """Return whether a routine is one of Oracle's own that sets no variable, or has no OUT parameter in this text."""
+    if name.startswith(_PRINTING):
+        return True
+    head = re.compile(rf"\bPROCEDURE\s+(?:[\w$#]+\.)?{re.escape(name.rpartition('.')[2])}\b", re.IGNORECASE)
+    heads = [one.text for one in reader.statements if "procedure" in one.head and head.search(one.text)]
+    return bool(heads) and not any(_OUT.search(text) for text in heads)
+
+
+def called(reader: StatementReader, tokens: list[Token], start: int = 1) -> None:
+    """A call of a routine, whose name stands at ``start``, may set the variables that are handed to it."""
     dialect = reader.lex.name
     targets: list[AssignmentTarget] = []
-    end = name_end(tokens, 1)
-    name = "".join([token.text for token in tokens[1:end]]).lower()
+    end = name_end(tokens, start)
+    name = "".join([token.text for token in tokens[start:end]]).lower()
+    if dialect == "oracle" and _sets_nothing(reader, name):
+        return
     if dialect in variables.TSQL:
         targets = outputs(tokens, dialect)
     else:
         at = next((i for i, t in enumerate(tokens) if t.token_type == marks.L_PAREN), -1)
         if at > 0:
-            for item in split(tokens[at + 1 : closing(tokens, at)]):
+            for item in map(_value, split(tokens[at + 1 : closing(tokens, at)])):
+                if not item or not (word(item[-1]) or item[-1].token_type == marks.IDENTIFIER):
+                    continue  # a text or a number
                 bare = item[0].token_type in (marks.PARAMETER, marks.COLON)
                 if len(item) == 1 + bare and (bare or reader.flow.inside or dialect == "bigquery"):
                     targets.append(variables.target_of(item, dialect))

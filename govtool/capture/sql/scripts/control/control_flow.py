@@ -28,6 +28,19 @@ class DeclaredHandler(NamedTuple):
     """It expects an error that it names, and leaves the block."""
     of_queries: bool
     """It runs only where a query or cursor has no row."""
+    guards: bool
+    """It leaves the block after any error."""
+
+
+class Guarded(NamedTuple):
+    """A block whose handler of any error is being read."""
+
+    depth: int
+    """Blocks that are open in the handler."""
+    block: range
+    """The statements of the block."""
+    start: int
+    """How many statements there were when the handler began."""
 
 
 # No dataclass, as there is one a script: a constructor that is compiled takes a tenth of the time of a dataclass's.
@@ -44,8 +57,12 @@ class ControlFlow:
         """Blocks that are open."""
         self.blocks: dict[int, int] = {}
         """By the number of blocks that are open: how many statements there were when the last one of them began."""
+        self.tried = 0
+        """How many statements there were when the block began that has ended last: the TRY of a CATCH."""
         self.handlers: list[DeclaredHandler] = []
         """Those of MySQL whose blocks are open."""
+        self.guarded: list[Guarded] = []
+        """Blocks whose handlers of any error are open."""
         self.declarations = False
         """In a declaration section."""
         self.owner = False

@@ -55,6 +55,7 @@ def _begin(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     flow.depth += 1
     flow.branches.block(flow.depth)
     if second == "CATCH":
+        flow.blocks[flow.depth] = min(flow.tried, len(reader.statements))
         _branch(reader, "handler")
         handled_errors.begun(reader, tokens, expected=False)
     else:
@@ -85,13 +86,17 @@ def _end(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
         return None
     if block in ("", "TRY", "CATCH") and flow.depth:
         handled_errors.ended(reader, tokens)
+        if flow.depth == 1:
+            table_functions.ended(reader, tokens)
         if unseparated:
             flow.branches.block_passed(flow.depth)
         else:
             flow.branches.end_block(flow.depth)
+        began = flow.blocks.get(flow.depth, len(reader.statements))
         flow.depth -= 1
         strings.left(reader)
         _leave(reader, tokens)
+        reader.flow.tried = began
     if unseparated:
         return tokens[index:] or None
     return None

@@ -3,8 +3,9 @@
 ``BEGIN SELECT … INTO STRICT n …; EXCEPTION WHEN no_data_found THEN INSERT INTO log …`` writes the log where a statement
 of the block fails. That depends on all that these statements read: their queries are a condition of the handler. Where
 the handler names the error, as here, the script expects it, and the queries are a condition of the rest of the block,
-too. ``WHEN OTHERS`` guards against what nobody expects: a statement that fails has a verdict on what it writes, and not
-on what its script writes elsewhere.
+too. ``WHEN OTHERS`` guards against what nobody expects: a statement that fails has a verdict on what it writes. On what
+its block writes elsewhere it has one where its values show that data may make it fail (``failing_reads``): it undoes
+what the block has written (PostgreSQL, or a ROLLBACK in the handler), and what stands behind it does not run.
 
 In PostgreSQL an error takes back what the block had written, or the routine, where nobody handles it ("PL/pgSQL:
 Trapping Errors"). A RAISE under a condition is therefore also a DELETE of our own from the tables that were written
@@ -19,10 +20,11 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.scripts.control import row_counts, variables
+from govtool.capture.sql.scripts.control import failing_reads, row_counts, variables
 from govtool.capture.sql.scripts.control.branches import MAX_TESTS
-from govtool.capture.sql.scripts.control.control_flow import DeclaredHandler
+from govtool.capture.sql.scripts.control.control_flow import DeclaredHandler, Guarded
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import tree_of
 from govtool.capture.sql.syntax import marks
 from govtool.capture.sql.syntax.lexer import word
@@ -55,19 +57,27 @@ def begun(reader: StatementReader, tokens: list[Token], *, expected: bool) -> No
         too_many(reader, tokens, "exception")
     if expected:
         _decide(reader, tokens, block, reads)
+    else:
+        flow.guarded.append(Guarded(flow.depth, block, len(reader.statements)))
 
 
 def declared(reader: StatementReader, head: list[Token], depth: int) -> None:
     """Note a handler of MySQL that has just begun, ``DECLARE EXIT HANDLER FOR NOT FOUND``, in a block of this depth."""
     words = {word(token) for token in head}
-    leaves = "EXIT" in words and not words & _UNEXPECTED
+    exits, any_error = "EXIT" in words, bool(words & _UNEXPECTED)
     of_queries = word(head[-1]) == "FOUND" and not any(token.token_type == marks.COMMA for token in head)
-    reader.flow.handlers.append(DeclaredHandler(depth, reader.branches, leaves, of_queries))
+    reader.flow.handlers.append(
+        DeclaredHandler(depth, reader.branches, exits and not any_error, of_queries, exits and any_error)
+    )
 
 
 def ended(reader: StatementReader, tokens: list[Token]) -> None:
-    """Let what the block that ends has read decide about the handlers that it declared."""
+    """Let what the block that ends has read decide about its handlers, and its errors about what it writes."""
     flow = reader.flow
+    while flow.guarded and flow.guarded[-1].depth >= flow.depth:
+        guarded = flow.guarded.pop()
+        if guarded.depth == flow.depth:
+            _guard(reader, tokens, guarded.block, range(guarded.start, len(reader.statements)))
     start = flow.blocks.get(flow.depth, len(reader.statements))
     for handler in [each for each in flow.handlers if each.depth == flow.depth]:
         flow.handlers.remove(handler)
@@ -82,6 +92,50 @@ def ended(reader: StatementReader, tokens: list[Token]) -> None:
             _test(reader, tokens, written, _failed(reader, tokens, handler.branch, reads))
         if reads and handler.leaves:
             _decide(reader, tokens, block, reads)
+        if handler.guards:
+            _guard(reader, tokens, block, written)
+
+
+def _guard(reader: StatementReader, tokens: list[Token], block: Sequence[int], handler: Sequence[int]) -> None:
+    """Let statements that data may make fail decide about what the block writes: an error undoes it, or skips it."""
+    statements = reader.statements
+    undoes = reader.lex.name in variables.PLPGSQL or any([statements[n].head == "rollback" for n in handler])  # noqa: C419
+    failing: list[tuple[float, list[exp.Expr]]] = []
+    for number in block:
+        reads = failing_reads.of(statements[number], reader.lex.name)
+        if reads:
+            failing.append((number, reads + _assigned(reader, [n for n in block if n < number], reads)))
+    for one in reader.conditions if block else ():
+        if block[0] <= one.at <= block[-1] + 1 and failing_reads.may_fail(one.test):
+            failing.append((one.at - 0.5, [one.test.copy()]))
+    for number in _writes(reader, block) if failing else ():
+        deciding = [
+            item
+            for at, reads in failing
+            if at != number and (undoes or at < number or _in_one_loop(statements[int(at)], statements[number]))
+            for item in reads
+        ]
+        if deciding and not _follows(reader, tokens, len(deciding)):
+            return
+        if deciding:
+            _test(reader, tokens, [number], exp.Tuple(expressions=[item.copy() for item in deciding], block=True))
+
+
+def _assigned(reader: StatementReader, numbers: Sequence[int], reads: list[exp.Expr]) -> list[exp.Expr]:
+    """What the block has given the variables in an expression: a statement before it sees other values."""
+    names = {node.name.lower() for read in reads for node in read.find_all(exp.Column, exp.Parameter)}
+    found: list[exp.Expr] = []
+    for number in reversed(numbers):
+        tree = reader.statements[number].tree
+        if isinstance(tree, exp.Set) and tree.args.get("expression") and names & {*tree.args.get("assigns", ())}:
+            value = tree.args["expression"].copy()
+            names |= {node.name.lower() for node in value.find_all(exp.Column, exp.Parameter)}
+            found.append(exp.Subquery(this=value) if isinstance(value, exp.Query) else value)
+    return found
+
+
+def _in_one_loop(one: ParsedStatement, other: ParsedStatement) -> bool:
+    return any([arm.loops and arm in other.branch for arm in one.branch])  # noqa: C419
 
 
 def _failed(reader: StatementReader, tokens: list[Token], branch: int, reads: list[exp.Expr]) -> exp.Expr:
@@ -162,7 +216,7 @@ def _reads(tree: exp.Expr | None, dialect: str) -> list[exp.Expr]:
     found = row_counts.counted_rows(tree, dialect)
     if found is None:
         return []
-    found.set("expressions", _values(tree) or [exp.Literal.number(1)])
+    found.set("expressions", row_counts.values_of(tree) or [exp.Literal.number(1)])
     reads: list[exp.Expr] = [exp.Subquery(this=found)]
     if isinstance(tree, exp.Insert):
         if isinstance(tree.expression, exp.Query):
@@ -172,22 +226,6 @@ def _reads(tree: exp.Expr | None, dialect: str) -> list[exp.Expr]:
             one, rows = exp.Literal.number(1), exp.From(this=row_counts.named(table))
             reads.append(exp.Exists(this=exp.Select(expressions=[one], from_=rows)))
     return reads
-
-
-def _values(tree: exp.Expr) -> list[exp.Expr]:
-    """The values that a statement gives columns, but for those of a query."""
-    if isinstance(tree, exp.Merge):
-        whens = tree.args.get("whens")
-        return [value for when in (whens.expressions if whens is not None else ()) for value in _values(when)]
-    if isinstance(tree, exp.When):
-        then = tree.args.get("then")
-        return _values(then) if isinstance(then, (exp.Insert, exp.Update)) else []
-    if isinstance(tree, exp.Update):
-        return [item.expression.copy() for item in tree.expressions if isinstance(item, exp.EQ)]
-    given = tree.args.get("expression")
-    if isinstance(given, exp.Values):
-        return [value.copy() for row in given.expressions for value in (getattr(row, "expressions", None) or [row])]
-    return [value.copy() for value in given.expressions] if isinstance(given, exp.Tuple) else []
 
 
 def expects(tokens: list[Token]) -> bool:

@@ -201,3 +201,19 @@ def _folded(name: str, dialect: str) -> str:
 
 def _alias() -> exp.TableAlias:
     return exp.TableAlias(this=exp.to_identifier("counted_rows"))
+
+
+def values_of(tree: exp.Expr) -> list[exp.Expr]:
+    """The values that a statement gives columns, but for those of a query."""
+    if isinstance(tree, exp.Merge):
+        whens = tree.args.get("whens")
+        return [value for when in (whens.expressions if whens is not None else ()) for value in values_of(when)]
+    if isinstance(tree, exp.When):
+        then = tree.args.get("then")
+        return values_of(then) if isinstance(then, (exp.Insert, exp.Update)) else []
+    if isinstance(tree, exp.Update):
+        return [item.expression.copy() for item in tree.expressions if isinstance(item, exp.EQ)]
+    given = tree.args.get("expression")
+    if isinstance(given, exp.Values):
+        return [value.copy() for row in given.expressions for value in (getattr(row, "expressions", None) or [row])]
+    return [value.copy() for value in given.expressions] if isinstance(given, exp.Tuple) else []

@@ -64,9 +64,10 @@ def _in(walk: Walk, node: exp.In, kind: int, chain: int, at: Visit) -> None:
 def _anonymous(walk: Walk, node: exp.Anonymous, kind: int, chain: int, at: Visit) -> None:
     """A call by a name that the parser does not have: inlined, a variable, or a function of its arguments."""
     name = function_name(node, walk.dialect)
-    if inline(walk, name, node, kind, chain, at.scope, at.env, at.out):
+    inlined = inline(walk, name, node, kind, chain, at.scope, at.env, at.out)
+    if inlined and (name in walk.inlining or walk.lookup.returned(name) is None):  # else another one is a block
         return
-    _returned_value(walk, name, kind, chain, at)
+    returned_value(walk, name, kind, chain, at)
     _hand_over(walk, name, node, at)
     named = _named_value(walk, name, node, at)
     if named is not None:
@@ -120,7 +121,7 @@ def _named_value(walk: Walk, name: str, node: exp.Anonymous, at: Visit) -> Deps 
     return variable_deps(walk, name, node) if name in walk.parameters else None  # an element of a collection
 
 
-def _returned_value(walk: Walk, name: str, kind: int, chain: int, at: Visit) -> None:
+def returned_value(walk: Walk, name: str, kind: int, chain: int, at: Visit) -> None:
     """Collect what a function returns whose body is a block of statements; its arguments are followed beside it."""
     returned = walk.lookup.returned(name) if name not in walk.inlining else None
     if returned is None:
@@ -159,20 +160,26 @@ def inline(
 ) -> bool:
     """Collect the body of a known SQL function in place of the call. Returns False if there is none."""
     body = walk.lookup.function(name)
-    if body is None or body.is_table or name in walk.inlining or len(walk.inlining) > 8:
+    if body is None or name in walk.inlining or len(walk.inlining) > 8:
         return False
-    inner = bound_arguments(walk, body, call, scope, env)
-    walk.enter_body(name)
-    try:
-        query = body.body
-        if isinstance(query, nodes.Query):
-            for deps in read_subquery(walk, query, lambda: output_of(walk, query, inner, None)).deps:
-                out.extend(compose(dep, max(kind, TRANSFORMATION), chain, walk.interner) for dep in deps)
-        else:
-            out.extend(collect(walk, body.body, inner, None, kind, chain))
-    finally:
-        walk.inlining.pop()
-    return True
+    count = len(call.expressions)
+    bodies = body.called(count, is_table=False) or body.called(count, is_table=True)  # PostgreSQL: rows as a value
+    for one in bodies:
+        inner = bound_arguments(walk, one, call, scope, env)
+        walk.enter_body(name)
+        try:
+            out.extend(_of_body(walk, one.body, inner, kind, chain))
+        finally:
+            walk.inlining.pop()
+    return bool(bodies)
+
+
+def _of_body(walk: Walk, body: exp.Expr, inner: Scope, kind: int, chain: int) -> list[int]:
+    """The dependencies of what the body of a function returns."""
+    if not isinstance(body, nodes.Query):
+        return list(collect(walk, body, inner, None, kind, chain))
+    output = read_subquery(walk, body, lambda: output_of(walk, body, inner, None))
+    return [compose(dep, max(kind, TRANSFORMATION), chain, walk.interner) for deps in output.deps for dep in deps]
 
 
 HANDLERS: Final[dict[type, Handler]] = {

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, Deps, bounded
+from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, TRANSFORMATION, Deps, bounded, compose
 from govtool.capture.sql.walk.dispatch import by_class
 from govtool.capture.sql.walk.expressions.pseudo_columns import GRAPH_COLUMNS, PSEUDO_COLUMNS, SYSTEM_COLUMNS, own_names
 from govtool.capture.sql.walk.expressions.rows import positional, whole_row
@@ -122,6 +122,9 @@ def of_source(walk: Walk, source: Source, name: str, node: exp.Expr) -> Deps:
             return ()
         if bare in GRAPH_COLUMNS:
             return source.table.deps(name, walk.interner)
+        if walk.dialect == "postgres" and walk.lookup.function(name) is not None:  # t.f is f(t)
+            row = whole_row(walk, source, node)
+            return tuple([compose(dep, TRANSFORMATION, 0, walk.interner) for dep in row])
         if bare not in PSEUDO_COLUMNS and not bare.startswith(("metadata$", "_metadata")):
             walk.diagnose(
                 "unresolved",

@@ -9,7 +9,7 @@ from sqlglot import exp
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, KIND_MASK, OPAQUE, STAR, TRANSFORMATION, Deps, compose
-from govtool.capture.sql.walk.expressions.calls import inline, keyed
+from govtool.capture.sql.walk.expressions.calls import inline, keyed, returned_value
 from govtool.capture.sql.walk.expressions.columns import of_source, resolve_column
 from govtool.capture.sql.walk.expressions.expression import Handler, Visit
 from govtool.capture.sql.walk.expressions.functions import function_name
@@ -35,6 +35,8 @@ def _dot(walk: Walk, node: exp.Dot, kind: int, chain: int, at: Visit) -> None:
         if package in PACKAGES and isinstance(right, nodes.Anonymous):
             keyed(walk, f"{package}.{function}", right.expressions, kind, chain, at)
             return
+        if walk.lookup.returned(function) is None:  # else it is found without its schema
+            returned_value(walk, f"{package}.{function}", kind, chain, at)
         at.stack.append((right, kind, chain))
         receiver = _receiver(walk, node.this, function, at.scope)
         if receiver is not None:

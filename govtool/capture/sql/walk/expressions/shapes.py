@@ -249,7 +249,7 @@ def _inlined_shape(
     walk: Walk, name: str, call: exp.Expr, scope: Scope, env: Environment | None, depth: int
 ) -> QueryOutput | None:
     body = walk.lookup.function(name)
-    if body is None or body.is_table or name in walk.inlining or len(walk.inlining) > 8:
+    if body is None or body.is_table or body.others or name in walk.inlining or len(walk.inlining) > 8:
         return None
     inner = bound_arguments(walk, body, call, scope, env)
     walk.enter_body(name)
@@ -259,14 +259,30 @@ def _inlined_shape(
         walk.inlining.pop()
 
 
+_NUMBERED: Final = frozenset({"postgres", "redshift"})
+"""Dialects in which the body of a function may name its parameters by their numbers."""
+_NAMED: Final = (nodes.Kwarg, nodes.PropertyEQ)
+"""Arguments that name their parameter, ``f(p => x)``, ``f(p := x)``."""
+
+
 def bound_arguments(walk: Walk, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None) -> Scope:
     """Return the scope of a function's body: its parameters, with the dependencies and shapes of the arguments."""
     arguments = QueryOutput()
+    listed = [item for item in call.expressions if not isinstance(item, _NAMED)]
+    named = {item.this.name.lower(): item.expression for item in call.expressions if isinstance(item, _NAMED)}
+    count = len(body.parameters)
     for i, parameter in enumerate(body.parameters):
-        given = call.expressions[i] if i < len(call.expressions) else None
-        arguments.add(parameter, dependencies(walk, given, scope, env) if given is not None else ())
+        given = listed[i] if i < len(listed) else named.get(parameter.strip('"').lower())
+        deps = dependencies(walk, given, scope, env) if given is not None else ()
+        if i == count - 1:  # VARIADIC
+            deps = bounded((*deps, *(dep for item in listed[count:] for dep in dependencies(walk, item, scope, env))))
+        arguments.add(parameter, deps)
         if given is not None:
             remember_shape(walk, given, arguments, scope, env)
+    if walk.dialect in _NUMBERED:
+        for i in range(max(count, len(listed))):  # $1
+            known = arguments.deps[i] if i < count else dependencies(walk, listed[i], scope, env)
+            arguments.add(str(i + 1), known)
     source = Source("", output=arguments)
     source.is_arguments = True
     inner = Scope(None)

@@ -75,8 +75,11 @@ def function_output(walk: Walk, node: exp.Expr, scope: Scope, env: Environment |
     called = f"{schema}.{name}" if schema else name
     names = _definable_names(walk, called) if name else []
     body = _first_of(walk.lookup.function, names)
-    if body is not None and body.is_table and name not in walk.inlining:
-        return _inline_table(walk, name, body, call, scope, env)
+    bodies = [] if body is None else body.called(len(call.expressions), is_table=True)
+    if len(bodies) == 1 and name not in walk.inlining:
+        return _inline_table(walk, name, bodies[0], call, scope, env)
+    if len(bodies) > 1:
+        body = None
     found = _of_its_class(walk, call, name, scope, env)
     if found is not None:
         return found
