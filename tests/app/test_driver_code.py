@@ -41,6 +41,7 @@ CASES = {
     "match df.count():\n  case 3: df.write.parquet('a')\ndf.write.parquet('b')": "a",
     "class J:\n  def run(self):\n    self.n = df.count()\n    self.go()\n  def go(self):\n"
     "    if self.n > 1: df.write.parquet('a')\n    df.write.parquet('b')": "a",
+    "if getattr(df, 'count')() > 1: df.write.parquet('a')\ndf.write.parquet('b')": "a",
     "if df.count() == 0:\n  sys.exit(0)\ndf.write.parquet('a')": ANY,
     "assert df.count() > 1\ndf.write.parquet('a')": ANY,
     "if df.count() == 0: raise ValueError('none')\ndf.write.parquet('a')": ANY,

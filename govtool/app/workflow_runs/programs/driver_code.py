@@ -1,8 +1,9 @@
 """Which writes of a program hang on rows that it collected: whether they are done at all, or what they write.
 
 Read off the program's own Python code. Names stand for what they are called, wherever they are, and in whatever order
-statements run; so more writes are found than really hang on collected rows, never fewer. A program of which a part is
-not known is ``UNKNOWN``: every write of it may.
+statements run; so more writes are found than really hang on collected rows. A program of which a part is not known is
+``UNKNOWN``: every write of it may. Not followed are errors that rows raise outside of ``try``, and files that the driver
+writes and reads by itself.
 """
 
 from __future__ import annotations
@@ -306,6 +307,9 @@ class _Program:
         name, held = _called(node), getattr(node.func, "value", None)
         if name in _ALWAYS:
             return True
+        if name == "getattr" and len(node.args) > 1:
+            method = node.args[1]
+            return method.value in _ACTIONS if isinstance(method, ast.Constant) else self._has_frame(node.args[0])
         if name not in _ACTIONS or held is None or (isinstance(held, ast.Name) and held.id in self.modules):
             return False
         is_of_group = isinstance(held, ast.Call) and _called(held) in _GROUPING
