@@ -2,19 +2,19 @@
 
 Titian's grep and word count (Zipf, 8,000 terms), tracked and plain in turns in one session, with plain against plain as
 the control. CPU of all processes of the session counts, wall time stands beside it. ``python -m bench.rdd 1024 10``
-measures with 1,024 MB and ten pairs, ``python -m bench.rdd 1024 1 "word count"`` one of the programs. A first round
-warms the session up, which jobs of minutes do not need.
+measures with 1,024 MB and ten pairs, ``python -m bench.rdd 1024 10 "word count"`` one of the programs. Each round is
+kept in ``--results FILE``: after a break it goes on where it was. A first round of a session warms it up, which jobs of
+minutes do not need; ``--untraced`` leaves the traces out.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
 import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from operator import add
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.page import table
+from bench.records.results import Results, interval, mean_ratio
 
 TITLE = "## RDD programs: tracked against plain, and traces"
 TERMS = 8_000
@@ -29,26 +30,14 @@ MEGABYTES = 64
 PAIRS = 5
 WARMED = 256
 """Megabytes up to which a first round only warms the session up."""
-
-
-def section(megabytes: int = MEGABYTES, pairs: int = PAIRS, programs: Sequence[str] = ()) -> str:
-    """Measure in a process of its own, and return the section of the page.
-
-    Args:
-        megabytes: The size of the text.
-        pairs: How many rounds.
-        programs: Names of ``PROGRAMS``; empty: all of them.
-    """
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name, "text")
-        generate(path, megabytes)
-        command = [sys.executable, "-m", "bench.rdd", "measure", str(path), str(pairs), *programs]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return "\n".join([TITLE, "", *_described(json.loads(done.stdout.splitlines()[-1]), megabytes, pairs)])
+RESULTS = Path(__file__).resolve().parent / "data" / "rdd.json"
+KINDS = ("plain", "control", "tracked")
 
 
 def generate(folder: Path, megabytes: int, seed: int = 7) -> None:
-    """Write text of Zipf-distributed terms, one file for each 16 MB."""
+    """Write text of Zipf-distributed terms, one file for each 16 MB; nothing where the folder is there."""
+    if folder.exists():
+        return
     folder.mkdir(parents=True)
     draw = random.Random(seed)
     words = [f"term{number:04d}" for number in range(TERMS)]
@@ -83,40 +72,56 @@ def word_count(context: Any, path: str) -> Any:
 PROGRAMS: dict[str, Callable[[Any, str], Any]] = {"grep": grep, "word count": word_count}
 
 
-def measure(path: str, pairs: int, programs: Sequence[str]) -> dict[str, Any]:
-    """Run the programs in turns and trace them; seconds of wall time and of CPU."""
+def measure(folder: Path, megabytes: int, pairs: int, programs: Sequence[str], results: Results, traced: bool) -> None:
+    """Run what is missing of the programs in turns, and trace them.
+
+    Args:
+        folder: Where the text is, or is made.
+        megabytes: The size of the text.
+        pairs: How many rounds each program has in the end.
+        programs: Names of ``PROGRAMS``.
+        results: Takes each round: seconds of wall time and of CPU, by kind.
+        traced: Measure traces, too.
+    """
     from pyspark import cloudpickle
     from pyspark.sql import SparkSession
 
     from govtool.spark.rdd.context import lineage_context
 
+    path = folder / f"text-{megabytes}"
+    generate(path, megabytes)
     register: Any = cloudpickle.register_pickle_by_value
     register(sys.modules[__name__])
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     tracked = lineage_context(session)
-    found: dict[str, Any] = {}
-    warms = sum(file.stat().st_size for file in Path(path).iterdir()) <= WARMED << 20
-    for name, program in PROGRAMS.items():
-        if programs and name not in programs:
-            continue
-        found[name] = _turns(session.sparkContext, tracked, program, path, range(not warms, pairs + 1))
-        found[name]["traces"] = _traces(tracked, program, path, name, pairs)
+    contexts = {"plain": session.sparkContext, "control": session.sparkContext, "tracked": tracked}
+    for name in programs:
+        program, entry = PROGRAMS[name], results.entry(_key(name, megabytes))
+        rounds = entry.setdefault("rounds", [])
+        if megabytes <= WARMED and len(rounds) < pairs:
+            _turn(contexts, program, str(path), 0)
+        while len(rounds) < pairs:
+            rounds.append(_turn(contexts, program, str(path), len(rounds)))
+            results.save()
+        if traced and "traces" not in entry:
+            entry["traces"] = _traces(tracked, program, str(path), name, pairs)
+            results.save()
     session.stop()
-    return found
 
 
-def _turns(plain: Any, tracked: Any, program: Callable[..., Any], path: str, turns: range) -> dict[str, Any]:
-    times: dict[str, list[tuple[float, float]]] = {"plain": [], "control": [], "tracked": []}
-    kinds = [("plain", plain), ("control", plain), ("tracked", tracked)]
-    for turn in turns:  # 0 warms up
-        shift = turn % 3
-        for name, context in kinds[shift:] + kinds[:shift]:
-            spent = _timed(lambda context=context: program(context, path).collect())  # type: ignore[misc]
-            if turn:
-                times[name].append(spent)
-    return {"times": times}
+def _key(name: str, megabytes: int) -> str:
+    return f"{name}, {megabytes:,} MB"
+
+
+def _turn(contexts: dict[str, Any], program: Callable[..., Any], path: str, number: int) -> dict[str, Any]:
+    """One round: each kind once, in an order that changes from round to round."""
+    shift = number % len(KINDS)
+    return {
+        kind: _timed(lambda kind=kind: program(contexts[kind], path).collect())  # type: ignore[misc]
+        for kind in KINDS[shift:] + KINDS[:shift]
+    }
 
 
 def _traces(tracked: Any, program: Callable[..., Any], path: str, name: str, pairs: int) -> dict[str, Any]:
@@ -168,42 +173,56 @@ def _cpu() -> float:
     return total
 
 
-def _described(measured: dict[str, Any], megabytes: int, pairs: int) -> list[str]:
+def measured() -> str:
+    """Measure what is missing in a process of its own, and return the section of the page."""
+    subprocess.run([sys.executable, "-m", "bench.rdd"], capture_output=True, check=True)
+    return section(Results(RESULTS))
+
+
+def section(results: Results) -> str:
+    """The section of the page, from all that was measured."""
     jobs, traces = [], []
-    for name, found in measured.items():
-        times = found["times"]
-        plain = statistics.median(wall for wall, _ in times["plain"])
+    for name, found in results.entries.items():
+        rounds = found["rounds"]
+        wall, cost = (statistics.median(each["plain"][part] for each in rounds) for part in (0, 1))
         for kind in ("control", "tracked"):
-            cells = [_ratio(times[kind], times["plain"], part) for part in (1, 0)]
-            jobs.append([f"{name}, {'plain again' if kind == 'control' else kind}", *cells, f"{plain:.1f} s"])
-        cost = statistics.median(cpu for _, cpu in times["plain"])
-        for what, trace in found["traces"].items():
-            wall, cpu = (statistics.median(each[part] for each in trace["times"]) for part in (0, 1))
-            traces.append(
-                [f"{name}: {what}", f"{trace['rows']:,}", f"{wall:.1f} s", f"{wall / plain:.2f}", f"{cpu / cost:.2f}"]
-            )
-    return [
-        f"{megabytes} MB of text, {TERMS:,} terms, {pairs} rounds in turns.",
-        "",
-        table(["job against the plain one beside it, median", "CPU", "wall", "plain job"], jobs),
-        "",
-        table(["trace back to the lines", "lines", "wall", "wall / job", "CPU / job"], traces),
-    ]
+            cells = [_ratio([(each[kind][part], each["plain"][part]) for each in rounds]) for part in (1, 0)]
+            title = f"{name}, {'plain again' if kind == 'control' else kind}"
+            jobs.append([title, str(len(rounds)), *cells, f"{wall:.1f} s"])
+        for what, trace in found.get("traces", {}).items():
+            took, spent = (statistics.median(each[part] for each in trace["times"]) for part in (0, 1))
+            sizes = [f"{trace['rows']:,}", f"{took:.1f} s", f"{took / wall:.2f}", f"{spent / cost:.2f}"]
+            traces.append([f"{name}: {what}", *sizes])
+    ratios = table(["job / plain job, in turns", "pairs", "CPU", "wall", "plain job"], jobs)
+    costs = table(["trace back to the lines", "lines", "wall", "wall / job", "CPU / job"], traces)
+    return "\n".join([TITLE, "", ratios, *(["", costs] if traces else [])])
 
 
-def _ratio(one: list[list[float]], other: list[list[float]], part: int) -> str:
-    ratios = [a[part] / b[part] for a, b in zip(one, other, strict=True) if b[part]]
-    return f"{statistics.median(ratios):.3f}" if ratios else "–"
+def _ratio(pairs: Sequence[tuple[float, float]]) -> str:
+    """The geometric mean of ratios, and its interval where there are enough."""
+    kept = [(one, other) for one, other in pairs if one > 0 and other > 0]
+    if not kept:
+        return "–"
+    least, most = interval(kept)
+    return f"{mean_ratio(kept):.3f}" + (f" ({least:.3f}–{most:.3f})" if len(kept) > 2 else "")
 
 
 def main() -> None:
-    """Measure, or print the section."""
-    if sys.argv[1:2] == ["measure"]:
-        print(json.dumps(measure(sys.argv[2], int(sys.argv[3]), sys.argv[4:])))
-        return
-    given = sys.argv[1:]
-    megabytes, pairs = int(given[0]) if given else MEGABYTES, int(given[1]) if given[1:] else PAIRS
-    print(section(megabytes, pairs, given[2:]))
+    """Measure what is missing, and print the section."""
+    parser = argparse.ArgumentParser(prog="python -m bench.rdd", description=__doc__)
+    parser.add_argument("megabytes", type=int, nargs="?", default=MEGABYTES)
+    parser.add_argument("pairs", type=int, nargs="?", default=PAIRS)
+    parser.add_argument("programs", nargs="*", default=list(PROGRAMS))
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--folder", type=Path, default=RESULTS.parent, help="where texts are kept")
+    parser.add_argument("--untraced", action="store_true")
+    options = parser.parse_args()
+    strange = sorted(set(options.programs) - set(PROGRAMS))
+    if strange:
+        parser.error(f"no program {', '.join(strange)}; there are {', '.join(PROGRAMS)}")
+    results = Results(options.results)
+    measure(options.folder, options.megabytes, options.pairs, options.programs, results, not options.untraced)
+    print(section(results))
 
 
 if __name__ == "__main__":

@@ -275,9 +275,9 @@ def _spark_cost(arguments: argparse.Namespace) -> str:
 
 
 def _rdd(_: argparse.Namespace) -> str:
-    from bench.rdd import section
+    from bench.rdd import measured
 
-    return section()
+    return measured()
 
 
 def _large_log(arguments: argparse.Namespace) -> str:
