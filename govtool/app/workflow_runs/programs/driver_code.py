@@ -2,8 +2,8 @@
 
 Read off the program's own Python code. Names stand for what they are called, wherever they are, and in whatever order
 statements run; so more writes are found than really hang on collected rows. A program of which a part is not known is
-``UNKNOWN``: every write of it may. Not followed are errors that rows raise outside of ``try``, and files that the driver
-writes and reads by itself.
+``UNKNOWN``: every write of it may. Not followed are errors that rows raise outside of ``try``, and files that the
+driver writes and reads by itself.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from govtool.capture.sql.resolve.parameters import routine_of
 from govtool.capture.sql.resolve.relations import Relations, column_name
 from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.resolve.table_keys import added_key, table_keys
+from govtool.capture.sql.scripts.trees import release, tree_of
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline, TriggerCondition
@@ -168,8 +169,11 @@ class Definitions(Relations):
         statement.defines = tuple([name for name in defines if name])
         statement.fills = tuple([name for name in fills if name])
         if statement.parsed.routine is not None:
-            self._note_written(tree, statement)
-            self._note_calls(tree, statement)
+            whole = tree_of(statement.parsed) or tree  # a stub has neither calls nor what an UPDATE changes
+            self._note_written(whole, statement)
+            self._note_calls(whole, statement)
+            if whole is not tree:
+                release(whole)
         self._register(statement)
 
     def _note_written(self, tree: exp.Expr, statement: StatementState) -> None:
@@ -190,7 +194,7 @@ class Definitions(Relations):
             self.called_by.setdefault(_last_part(statement.parsed.routine), set()).update(names)
 
     def targets_of(self, routine: str) -> list[str]:
-        """Return what a routine writes, and what the routines write to which it hands values."""
+        """Return what a routine writes, and what the routines write to which it hands values; sorted."""
         found: dict[str, None] = {}
         open_, seen = [_last_part(routine)], set[str]()
         while open_:
@@ -199,7 +203,7 @@ class Definitions(Relations):
                 seen.add(name)
                 found.update(self.written_by.get(name, {}))
                 open_ += self.called_by.get(name, ())
-        return [name for name in found if name]
+        return sorted(filter(None, found))
 
     def _note_head(self, statement: StatementState) -> None:
         """Note the end of a trigger, and a routine of several statements."""
