@@ -203,11 +203,12 @@ class Recorder:
         """Write down the batch of a query that writes files by itself."""
         execution = event.qe()
         application = str(execution.sparkSession().sparkContext().applicationId())
-        key = next(key for key, (_, _, known) in self.sessions.items() if known == application)
-        batch = written_batch(event, self.sessions[key][0], self.queries)
+        own = {key: session for key, (session, _, known) in self.sessions.items() if known == application}
+        batch = written_batch(event, list(own.values()), self.queries)
         if batch is not None:
             self._written_runs.add(batch.key[1])
-            self.executed(key, "batch", execution, int(event.duration()), "", int(event.time()) / 1000, batch)
+            key, ended = next(iter(own)), int(event.time()) / 1000
+            self.executed(key, "batch", execution, int(event.duration()), "", ended, batch)
 
     def executed(
         self,
@@ -247,10 +248,7 @@ class Recorder:
         if error:
             line["error"] = facts.one_line(error)
         try:
-            if batch is not None:
-                line.update(facts_of(self._status_store(session, application, [batch.number]), batch.number))
-            else:
-                line.update(self._identified(session, application, execution))
+            line.update(self._identified(session, application, execution, batch))
         except Exception:
             line["unidentified"] = True
         modified = line.pop("modified", None)
@@ -261,7 +259,7 @@ class Recorder:
             return
         plan, positions = None, None
         try:
-            plan, positions = (batch.named, None) if batch else self._analyzed(session, execution)
+            plan, positions = self._analyzed(session, execution, batch)
             line.update(catalyst.captured(plan, self.digests))
         except Exception as failure:
             line["break"] = "plan-too-large" if "plan-too-large" in str(failure) else "plan-unreadable"
@@ -306,8 +304,10 @@ class Recorder:
             self._prefetchers[application] = Prefetcher(session.sparkContext._gateway)
         return self._prefetchers[application]
 
-    def _analyzed(self, session: Any, execution: Any) -> tuple[Any, int | None]:
+    def _analyzed(self, session: Any, execution: Any, batch: WrittenBatch | None) -> tuple[Any, int | None]:
         """The analyzed plan as the job has it, and the key of the positions that are kept of its rows."""
+        if batch is not None:
+            return batch.named, None
         return (execution.analyzed(), None) if self.replay is None else self.replay.analyzed(session, execution)
 
     def _is_known(self, number: int) -> bool:
@@ -328,11 +328,13 @@ class Recorder:
         except Exception:
             line.pop("text", None)
 
-    def _identified(self, session: Any, application: str, execution: Any) -> dict[str, Any]:
+    def _identified(self, session: Any, application: str, execution: Any, batch: WrittenBatch | None) -> dict[str, Any]:
         """Spark's own number of an execution, and of the one that it is a part of, as event logs write them.
 
         Spark's store of executions hears of them on another thread than we: what it does not know yet is asked again.
         """
+        if batch is not None:
+            return facts_of(self._status_store(session, application, [batch.number]), batch.number)
         numbers = self._numbers.get(application)
         if numbers is None:
             numbers = self._numbers[application] = Numbers()

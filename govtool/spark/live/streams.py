@@ -21,6 +21,7 @@ from govtool.spark.live.driver import checkpoints, frame_rdds
 from govtool.spark.live.driver.collected import CollectedRows
 from govtool.spark.live.job import facts
 from govtool.spark.live.job.cleaned import clean_url
+from govtool.spark.live.jvm import streaming
 from govtool.spark.live.jvm.hadoop import qualified
 from govtool.spark.live.jvm.scala import safely, sequence, table_parts
 from govtool.spark.live.plans import catalyst, python_functions
@@ -291,7 +292,7 @@ def _patch_start(writer_class: Any, name: str, recorder: Any) -> None:
 
 def finished(query: Any, started: float, name: str, application: str) -> dict[str, Any] | None:
     """A streaming query as a line of the spool: what it last executed, and its sink."""
-    behind = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else query._jsq
+    behind = streaming.behind(query._jsq)
     if behind.lastExecution() is None:
         return None
     line: dict[str, Any] = {"e": "execution", "name": "stream", "ok": True, "application": application}
@@ -320,8 +321,7 @@ def _sink(behind: Any) -> dict[str, Any] | None:
     sink = behind.sink()
     name = sink.getClass().getSimpleName()
     if name in ("FileStreamSink", "DeltaSink"):
-        text = str(sink.toString())  # FileSink[path]
-        path = qualified(text[text.index("[") + 1 : text.rindex("]")])
+        path = qualified(streaming.sink_folder(sink))
         found = {"path": path, "mode": "Append", "stream": True}
         return {**found, **_table_of(behind)}
     if name.startswith("ForeachBatch"):

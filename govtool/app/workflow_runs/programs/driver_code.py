@@ -181,12 +181,7 @@ class _Program:
 
     def _branches(self, node: ast.stmt, under: bool, function: str) -> bool:
         within = under or any(self._is_collected(each) for each in _conditions(node))
-        if isinstance(node, (ast.For, ast.AsyncFor)) and within:
-            self._take(node.target)
-        if isinstance(node, (ast.With, ast.AsyncWith)):
-            for item in node.items:
-                if item.optional_vars is not None and self._is_collected(item.context_expr):
-                    self._take(item.optional_vars)
+        self._take_targets(node, within)
         leaves = False
         for block in _blocks(node):
             leaves = self._block(block, within, function) or leaves
@@ -198,6 +193,15 @@ class _Program:
             for block in _blocks(node):  # the loop may end early: all in it is done as often as collected rows say
                 self._block(block, True, function)
         return leaves and (not _is_loop(node) or any(isinstance(each, ast.Return) for each in ast.walk(node)))
+
+    def _take_targets(self, node: ast.stmt, within: bool) -> None:
+        """The names that a loop or a WITH gives values to."""
+        if isinstance(node, (ast.For, ast.AsyncFor)) and within:
+            self._take(node.target)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                if item.optional_vars is not None and self._is_collected(item.context_expr):
+                    self._take(item.optional_vars)
 
     def _assign(self, node: ast.stmt, under: bool) -> None:
         if isinstance(node, ast.Assign):

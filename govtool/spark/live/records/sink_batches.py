@@ -7,11 +7,12 @@ the JVM hands its execution on; the command that a batch job with the same effec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from govtool.spark.live.jvm import streaming
 from govtool.spark.live.jvm.janino import instance_in
 from govtool.spark.live.jvm.scala import safely, sequence, strings
 from govtool.spark.live.plans import sink_log
@@ -96,23 +97,24 @@ class _Consumer:
         implements = ["java.util.function.Consumer"]  # noqa: RUF012
 
 
-def written_batch(event: Any, session: Any, queries: list[tuple[Any, float, str]]) -> WrittenBatch | None:
+def written_batch(event: Any, sessions: Sequence[Any], queries: list[tuple[Any, float, str]]) -> WrittenBatch | None:
     """The batch of an execution; None if it writes no files by itself.
 
     Args:
         event: The end of the execution of a batch.
-        session: A session of its application.
+        sessions: Those of its application.
         queries: Streaming queries that were started, as the recorder has them.
     """
     execution = event.qe()
     run = str(execution.runId().toString())
-    query = _query(run, queries)
+    query = streaming.running(str(execution.queryId().toString()), sessions)
+    if query is None or str(query.runId().toString()) != run:
+        query = _started(run, queries)
     if query is None or query.sink().getClass().getSimpleName() != SINK:
         return None
-    carrier, sink, plan = PlanCarrier(session), query.sink(), execution.analyzed()
+    carrier, sink, plan = PlanCarrier(sessions[0]), query.sink(), execution.analyzed()
     table = safely(plan.catalogTable) or carrier.session._jvm.scala.Option.empty()
-    text = str(sink.toString())  # FileSink[path]
-    path = text[text.index("[") + 1 : text.rindex("]")]
+    path = streaming.sink_folder(sink)
     exact, reason = None, ""
     try:
         exact = _command(carrier, sink, path, table, bound(plan, carrier))
@@ -123,14 +125,13 @@ def written_batch(event: Any, session: Any, queries: list[tuple[Any, float, str]
     return WrittenBatch(key, named, exact, reason, path, int(event.executionId()))
 
 
-def _query(run: str, queries: list[tuple[Any, float, str]]) -> Any:
-    """The ``StreamExecution`` of a run of a query; None if nobody started it."""
+def _started(run: str, queries: list[tuple[Any, float, str]]) -> Any:
+    """The ``StreamExecution`` of a run of a query that may have ended by now; None if nobody started it."""
     deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         for query, _, _ in list(queries):
             if str(query.runId) == run:
-                java = query._jsq
-                return java.streamingQuery() if hasattr(java, "streamingQuery") else java
+                return streaming.behind(query._jsq)
         if time.monotonic() > deadline:
             return None
         time.sleep(0.01)

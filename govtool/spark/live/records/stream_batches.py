@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from govtool.spark.live.jvm import streaming
 from govtool.spark.live.jvm.scala import sequence
 from govtool.spark.live.records.carried import PlanCarrier
 
@@ -71,12 +72,10 @@ def _running(batch: Any, sessions: Iterable[Any]) -> Any:
         NoPlan: Its query is not known.
     """
     query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    known = (session._jsparkSession.streams().get(query) for session in sessions) if query else ()
-    found = next((each for each in known if each is not None), None)
+    found = streaming.running(query, sessions) if query else None
     if found is None:
         raise NoPlan("the streaming query of the batch is not known")
-    wrapped = str(found.getClass().getSimpleName()) == "StreamingQueryWrapper"
-    return (found.streamingQuery() if wrapped else found).lastExecution().analyzed()
+    return found.lastExecution().analyzed()
 
 
 def _under(plan: Any, columns: list[Any], carrier: PlanCarrier) -> Any:
