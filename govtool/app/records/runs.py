@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.query.runs.history import History
     from govtool.records.execute.places import Place
+    from govtool.records.plan.nodes import Relation
     from govtool.store import Commit, Reader
 
 RECORDING = "govtool run --records -- job.py"
@@ -299,14 +300,18 @@ def _named_otherwise(run: RecordRun, files: set[Place]) -> Iterator[str]:
 
 def _read_by(run: RecordRun) -> Iterator[tuple[str, set[Place]]]:
     """The inputs of a run with their files."""
-    from govtool.records.execute.inputs import relations
     from govtool.records.execute.places import place_of
+
+    return ((name, {place_of(file) for file in leaf.files}) for name, leaf in _leaves_read(run))
+
+
+def _leaves_read(run: RecordRun) -> Iterator[tuple[str, Relation]]:
+    """The inputs of a run with their listings; one that is read twice is there twice."""
+    from govtool.records.execute.inputs import relations
     from govtool.records.plan import codec
 
     leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(run.listings).root)}
-    for number, name in run.inputs:
-        if number in leaves:
-            yield name, {place_of(file) for file in leaves[number].files}
+    return ((name, leaves[number]) for number, name in run.inputs if number in leaves)
 
 
 def only(writes: Sequence[RecordRun], what: str, named: str = "--run", every: str = "") -> RecordRun:
@@ -544,16 +549,14 @@ def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
     Raises:
         UsageError: None read any of them (``usage.no-run``).
     """
-    from govtool.records.execute.inputs import changed, relations
+    from govtool.records.execute.inputs import changed
     from govtool.records.lake.written import LiveTables
-    from govtool.records.plan import codec
 
     found: list[RecordRun] = []
     in_part: list[RecordRun] = []
     live = LiveTables()
     for each in writes:
-        leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(each.listings).root)}
-        own = [leaves[leaf] for leaf, name in each.inputs if leaf in leaves and is_called(name, dataset)]
+        own = [leaf for name, leaf in _leaves_read(each) if is_called(name, dataset)]
         lost = len(changed(own))
         if lost < max(1, sum(len(leaf.files) for leaf in own)) and all(map(live.has, own)):
             (in_part if lost else found).append(each)
