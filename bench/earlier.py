@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench.corpora import Corpus
 
 TITLE = "## Extraction beside an earlier version"
 ROUNDS = 3
 ROOT = Path(__file__).resolve().parents[1]
 FORMS = ("all", "without places", "without references and places")
 """What a store holds of derivations: all, or only what earlier versions held, too."""
+KINDS = {"lineage": "lineage", "ingest": "ingest", "no places": "ingest"}
+"""Measurements, each with that of the earlier version that it is compared with."""
+_Run = dict[str, Any]
+"""What a process measured."""
 
 
 def section(earlier: Path, checkout: Path | None = None, rounds: int = ROUNDS) -> str:
@@ -34,76 +43,102 @@ def section(earlier: Path, checkout: Path | None = None, rounds: int = ROUNDS) -
     """
     from bench.corpora import bigquery_etl, shop, tpc_ds, tpc_h
     from bench.page import table
+    from govtool.build_form import COMPILED, PURE
 
     corpora = [tpc_ds(), tpc_h(), *shop(), *([] if checkout is None else [bigquery_etl(checkout)])]
-    rows = []
-    for corpus in corpora:
-        given = json.dumps([corpus.dialect, corpus.texts, corpus.schema])
-        found: dict[Path, list[dict[str, Any]]] = {earlier: [], ROOT: []}
-        for number in range(rounds + 1):
-            for folder, runs in found.items():
-                one = _measured(folder, given)
-                if number:  # the first writes bytecode
-                    runs.append(one)
-        rows.append(_row(corpus.name, found[earlier], found[ROOT]))
-    head = [
-        "texts",
-        "edges",
-        "references",
-        "bytes",
-        "… without places",
-        "… nor references",
-        "lineage",
-        "… with evidence",
-    ]
-    head += ["… without places"]
+    with tempfile.TemporaryDirectory() as work:
+        folders = {PURE: (earlier, ROOT), COMPILED: (_compiled(earlier, work, "old"), _compiled(ROOT, work, "new"))}
+        found = {wanted: [_in_turn(corpus, pair, rounds) for corpus in corpora] for wanted, pair in folders.items()}
     commit = subprocess.run(
         ["git", "-C", str(earlier), "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True
     ).stdout.strip()
+    kept = [_kept(corpus.name, both) for corpus, both in zip(corpora, found[PURE], strict=True)]
+    head = ["texts", "edges", "references", "bytes", "… without places", "… nor references"]
+    cost = [
+        [wanted, name, *(added.get(kind, "") for kind in KINDS)]
+        for wanted, measured in found.items()
+        for name, added in _costs([corpus.name for corpus in corpora], measured)
+    ]
     return f"""{TITLE}
 
 The same texts, read by this version and by {commit}, before references, places of expressions and opaque edges were
-kept. Both in pure Python, in processes of their own, in turn; medians of {rounds} rounds, CPU time. "Edges" and "bytes"
-are those of all derivations, as the version writes them; this one leaves out Arrow's copy of the schema (4 KB a
-fragment) and dictionaries of what does not repeat. The last three columns are the seconds that were added, as a share
-of the time that `sqlglot.parse` takes for the same texts: without the texts of statements (`govtool lineage`), with
-them (`govtool ingest`), and with them but without places. What other changes since then cost or save is in all of them.
+kept. "Edges" and "bytes" are those of all derivations, as the version writes them; this one leaves out Arrow's copy of
+the schema (4 KB a fragment) and dictionaries of what does not repeat.
 
-{table(head, rows)}
+{table(head, kept)}
+
+The seconds that were added, as a share of the time that `sqlglot.parse` takes for the same texts: without the texts of
+statements (`govtool lineage`), with them (`govtool ingest`), and with them but without places. "compiled" is what a
+wheel holds, "pure Python" an editable install. Processes of their own, in turn; medians of {rounds} rounds, CPU time;
+goal: 3%. What other changes since then cost or save is in all of them.
+
+{table(["extractor", "texts", "lineage", "with evidence", "… without places"], cost)}
 """
 
 
-def _measured(folder: Path, given: str) -> dict[str, Any]:
+def _compiled(checkout: Path, work: str, name: str) -> Path:
+    """A copy of the package of a checkout, compiled."""
+    folder = Path(work) / name
+    command = [sys.executable, str(checkout / "hatch_build.py"), str(folder)]
+    subprocess.run(command, cwd=checkout, check=True, capture_output=True)
+    return folder
+
+
+def _in_turn(corpus: Corpus, pair: tuple[Path, Path], rounds: int) -> tuple[list[_Run], list[_Run]]:
+    """What the processes of both versions measured, the earlier one first."""
+    given = json.dumps([corpus.dialect, corpus.texts, corpus.schema])
+    before, now = pair
+    found: tuple[list[_Run], list[_Run]] = ([], [])
+    for number in range(rounds + 1):
+        for folder, runs in zip((before, now), found, strict=True):
+            one = _measured(folder, given)
+            if number:  # the first writes bytecode
+                runs.append(one)
+    return found
+
+
+def _costs(names: list[str], measured: list[tuple[list[_Run], list[_Run]]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The share of a parse that was added for each corpus, and for all of them."""
+    sums: dict[str, float] = {}
+    for name, (before, now) in zip(names, measured, strict=True):
+        seconds = {
+            "parse": statistics.median(one["seconds"]["parse"] for one in [*before, *now]),
+            **{kind: _median(now, kind) - _median(before, earlier) for kind, earlier in KINDS.items()},
+        }
+        for kind, spent in seconds.items():
+            sums[kind] = sums.get(kind, 0.0) + spent
+        yield name, _shares(seconds)
+    yield "all together", _shares(sums)
+
+
+def _median(runs: list[_Run], kind: str) -> float:
+    return statistics.median([one["seconds"].get(kind, math.nan) for one in runs])
+
+
+def _shares(seconds: dict[str, float]) -> dict[str, str]:
+    found = {kind: seconds[kind] / seconds["parse"] for kind in KINDS}
+    return {kind: "" if math.isnan(share) else f"{share:+.1%}" for kind, share in found.items()}
+
+
+def _measured(folder: Path, given: str) -> _Run:
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     command = [sys.executable, "-P", str(Path(__file__).resolve())]
     done = subprocess.run(command, input=given, env=environment, check=True, capture_output=True, text=True)
-    measured: dict[str, Any] = json.loads(done.stdout)
+    measured: _Run = json.loads(done.stdout)
     if Path(measured.pop("from")).parents[1] != folder.resolve():
         raise RuntimeError(f"measured another version than that of {folder}")
     return measured
 
 
-def _row(name: str, before: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[str]:
-    old, new = before[0], now[0]
-    parse = statistics.median(one["seconds"]["parse"] for one in [*before, *now])
-    spent = {
-        which: statistics.median(one["seconds"][which] for one in runs)
-        for runs, kinds in ((now, ("lineage", "ingest", "no places")),)
-        for which in kinds
-    }
-    was = {which: statistics.median(one["seconds"][which] for one in before) for which in ("lineage", "ingest")}
-    added = (
-        spent["lineage"] - was["lineage"],
-        spent["ingest"] - was["ingest"],
-        spent["no places"] - was["ingest"],
-    )
+def _kept(name: str, both: tuple[list[_Run], list[_Run]]) -> list[str]:
+    """What the graph holds of a corpus, beside what it held."""
+    old, new = both[0][0], both[1][0]
     return [
         name,
         f"{old['edges']:,} → {new['edges']:,} ({new['edges'] / old['edges'] - 1:+.1%})",
         f"{new['references']:,}",
         f"{old['bytes']['all']:,} → {new['bytes']['all']:,} ({new['bytes']['all'] / old['bytes']['all'] - 1:+.1%})",
         *(f"{new['bytes'][form] / old['bytes']['all'] - 1:+.1%}" for form in FORMS[1:]),
-        *(f"{seconds / parse:+.1%}" for seconds in added),
     ]
 
 
@@ -119,8 +154,6 @@ def measure(dialect: str, texts: list[str], schema: dict[str, Any]) -> dict[str,
     from govtool.capture.sql.extract import Options, extract
     from govtool.capture.sql.files import Script
 
-    if form() != PURE:
-        raise RuntimeError(f"measures pure Python, not {form()}")
     scripts = [Script(f"{number}.sql", text) for number, text in enumerate(texts)]
     known = _schema(schema, dialect) if schema else None
 
@@ -134,7 +167,8 @@ def measure(dialect: str, texts: list[str], schema: dict[str, Any]) -> dict[str,
     }
     seconds = {name: _seconds(run) for name, run in runs.items()}
     with_places = read(evidence=True)
-    seconds["no places"] = _seconds(_without_places(runs["ingest"]))
+    if form() == PURE:  # a compiled class cannot be changed
+        seconds["no places"] = _seconds(_without_places(runs["ingest"]))
     derivations = with_places.derivations
     return {
         "from": govtool.__file__,

@@ -357,7 +357,7 @@ class SourceText:
         if diagnostic.file not in self._lines:
             try:
                 with (self._root / diagnostic.file).open("rb") as file:
-                    data = file.read(_MOST_TEXT)
+                    data = file.read(min(_MOST_TEXT, os.fstat(file.fileno()).st_size))  # room for all is made at once
             except (OSError, ValueError):
                 data = b""
             text = "" if _NO_TEXT.search(data, 0, _HEAD) else data.decode("utf-8-sig", "replace")
