@@ -132,7 +132,9 @@ class Tables(Definitions):
                 made, earlier = self.functions.pop(key, None), self.unparsed_functions.get(key)
                 self._mark_function(key, statement.function_mark)
                 name = key.rpartition(OF_SESSION)[2]
-                self.unparsed_functions[key] = _maker(functions, statement, name, made, earlier)
+                self.unparsed_functions[key] = _maker(
+                    functions, statement, name, made, earlier, again=self.remade(key, script)
+                )
             self._register(statement)
 
     # ---- tables ---------------------------------------------------------------------------------------
@@ -465,13 +467,15 @@ def _maker(
     name: str,
     made: Inline | None,
     earlier: Callable[[], Inline | None] | None,
+    *,
+    again: bool,
 ) -> Callable[[], Inline | None]:
     """What makes a function, beside an earlier one of its name: made, or to be made."""
 
     def make() -> Inline | None:
         function = functions(statement, name)
         before = earlier() if earlier is not None else made
-        return before if function is None else function if before is None else function.beside(before)
+        return before if function is None else function if before is None else function.beside(before, again=again)
 
     return make
 
