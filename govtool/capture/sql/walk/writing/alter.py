@@ -46,7 +46,7 @@ def _rename_column(walk: Walk, table: exp.Table, action: exp.RenameColumn) -> No
     name = walk.lookup.table_name(table)
     old, new = walk.name(_column_of(action.this)), walk.name(_column_of(action.args["to"]))
     output.add(new, walk.lookup.table(name).deps(old, walk.interner) if name else ())
-    if name and walk.dialect in _VIEWS_FOLLOW:
+    if name and walk.dialect in VIEWS_FOLLOW:
         output.add(old, walk.lookup.table(name).deps(new, walk.interner))
     write_to(walk, table, output, "alter", "update", kind_of(walk, table), None, defines=False)
 
@@ -129,7 +129,7 @@ def _column_of(node: exp.Expr) -> exp.Expr:
     return node.this if isinstance(node, nodes.Column) else node
 
 
-_VIEWS_FOLLOW: Final = frozenset({"postgres", "redshift", "materialize", "risingwave", "sqlite"})
+VIEWS_FOLLOW: Final = frozenset({"postgres", "redshift", "materialize", "risingwave", "sqlite"})
 """Dialects whose views read a renamed column under its new name: what comes into it later is in them, too."""
 
 _ACTIONS: Final[dict[type, Callable[[Walk, exp.Table, Any], None]]] = {
