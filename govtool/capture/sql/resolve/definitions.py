@@ -42,6 +42,9 @@ class InsteadOf(NamedTuple):
     """The kinds of statements whose place it takes."""
 
 
+_WORDS: Final = re.compile(r"\w+")
+_LONG: Final = 200_000
+"""Characters of a statement that is mostly rows."""
 OF_SESSION: Final = "\0"
 """Before the name of a function that other sessions do not see, and between a session and a name."""
 
@@ -53,6 +56,8 @@ class Definitions(Relations):
         super().__init__(schema)
         self.functions: dict[str, Inline] = {}
         self._made_in: dict[str, str] = {}
+        self.begins: dict[str, StatementState] = {}
+        """Of the script that is added, what makes its temporary tables first."""
         self.function_marks: dict[str, str] = {}
         """By function a digest of the script that defines it, where walks are recorded."""
         self._no_functions: set[str] = set()
@@ -111,7 +116,12 @@ class Definitions(Relations):
             if isinstance(table, nodes.Schema):
                 table = table.this
             if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
-                statement.script.temporary.add(self._part(table.this, statement.script.dialect))
+                name = self._part(table.this, statement.script.dialect)
+                if name not in statement.script.temporary and not _is_nested(statement):
+                    self.begins[name] = statement
+                    if table.args.get("db") is None:  # the table that the statement reads is another
+                        table.this.set("temporary", True)
+                statement.script.temporary.add(name)
 
     def _find_returned(self, tree: exp.Set, statement: StatementState) -> None:
         """An assignment, perhaps to the rows that a table function returns."""
@@ -511,6 +521,28 @@ def _is_foreign(statement: StatementState) -> bool:
     """Return whether a statement defines a function whose body is in another language than SQL."""
     parsed = statement.parsed
     return parsed.head == "create function" and any(note.code == "opaque" for note in parsed.diagnostics)
+
+
+def note_later(script: ScriptState, begins: Mapping[str, StatementState]) -> None:
+    """Note of each statement which names mean other tables, as those of the session are made further down.
+
+    Not of those that run at other times: in routines, branches and loops, and in other branches of a template.
+
+    Args:
+        script: Its statements.
+        begins: The statement that makes a temporary table first, by the table's name.
+    """
+    for one in script.statements:
+        if _is_nested(one) or isinstance(one.tree, nodes.Drop) or len(one.parsed.text) > _LONG:
+            continue
+        named = begins.keys() & set(_WORDS.findall(one.parsed.text.lower()))
+        later = [name for name in named if begins[name].index >= one.index and begins[name].variant == one.variant]
+        if later:
+            one.later = frozenset(later)
+
+
+def _is_nested(statement: StatementState) -> bool:
+    return statement.parsed.routine is not None or bool(statement.parsed.branch)
 
 
 def _temporary_table(tree: exp.Expr) -> exp.Expr | None:
