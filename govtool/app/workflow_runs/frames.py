@@ -217,7 +217,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _raised(lines: Sequence[str]) -> str:
-    """What a function of the user raised in a Python worker: the line behind the last traceback; empty: there is none."""
+    """What a function raised in a Python worker: the line behind the last traceback; empty: there is none."""
     begins = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     behind = lines[begins[-1] + 1 :] if begins else []
     return next((line for line in behind if line.strip() and not line.startswith(" ")), "")
