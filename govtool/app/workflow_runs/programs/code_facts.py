@@ -103,8 +103,9 @@ class CodeFacts:
 
     def is_held_write(self, node: ast.AST) -> bool:
         """Whether a method that writes is kept, and called under another name: ``save = df.write.parquet``."""
-        is_held = isinstance(node, ast.Attribute) and id(node) not in self.called and node.attr in WRITES
-        return is_held and "write" in set(chain(node))
+        if not isinstance(node, ast.Attribute) or id(node) in self.called or node.attr not in WRITES:
+            return False
+        return "write" in chain(node)
 
     def may_write(self, node: ast.AST) -> bool:
         """Whether a node writes, ends the program, gives names to what SQL reads, or calls or names what does."""

@@ -134,8 +134,8 @@ class _Program:
         return HangingWrites(frozenset(self.targets), self.is_any)
 
     def _size(self) -> int:
-        known = (self.names, self.under, self.giving, self.touching, self.filled, self.frames, self.targets)
-        return sum(map(len, known)) + self.is_any + self.decides
+        names = (self.names, self.under, self.giving, self.touching, self.filled, self.frames)
+        return sum(len(each) for each in names) + len(self.targets) + self.is_any + self.decides
 
     # ---- statements -------------------------------------------------------------------------------------------------
 
@@ -337,9 +337,11 @@ class _Program:
         if is_given and name in CHANGES_WHAT_IT_IS_CALLED_ON and isinstance(call.func, ast.Attribute):
             self._fill(call.func.value)
         if name == "setattr" and len(call.args) > 1 and (is_given or under):
-            attribute = call.args[1]
-            self.names.add(f".{attribute.value}" if isinstance(attribute, ast.Constant) else "")
-            self.is_any = self.is_any or not isinstance(attribute, ast.Constant)
+            attribute = self._text(call.args[1])
+            if attribute is None:
+                self.is_any = True
+            else:
+                self.names.add(f".{attribute}")
 
     def _hand_over(self, call: ast.Call, under: bool) -> None:
         """Functions that a call gets, and may call: with what it gets besides."""
