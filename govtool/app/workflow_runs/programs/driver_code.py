@@ -323,25 +323,27 @@ class _Program:
 
     def _end(self, call: ast.Call, name: str, under: bool) -> None:
         """What may end the program or hide what it does; and whether something collected is more than shown."""
-        if name in RUNS_TEXT or name in CHECKS or (under and name in ENDS):
-            self.is_any = True
         is_given = any(self._is_collected(each) for each in arguments(call))
-        if name in VIEWS and (under or self._is_collected(call)):
-            self.is_any = True  # what SQL reads by this name
-        if name in ("set", "unset") and "conf" in chain(call.func) and (under or is_given):
-            self.is_any = True
-        is_chosen = not name and not is_shown_method(call.func) and self._is_collected(call.func)
-        if is_chosen or (finds_by_name(call) and (is_given or self.decides)):
-            self.is_any = True  # what is called is not known
+        self.is_any = self.is_any or self._hides(call, name, under, is_given)
         self.decides = self.decides or (is_given and name not in PLAIN)
         if is_given and name in CHANGES_WHAT_IT_IS_CALLED_ON and isinstance(call.func, ast.Attribute):
             self._fill(call.func.value)
         if name == "setattr" and len(call.args) > 1 and (is_given or under):
             attribute = self._text(call.args[1])
-            if attribute is None:
-                self.is_any = True
-            else:
-                self.names.add(f".{attribute}")
+            self.is_any = self.is_any or attribute is None
+            self.names.add(f".{attribute}")
+
+    def _hides(self, call: ast.Call, name: str, under: bool, is_given: bool) -> bool:
+        """Whether any write may hang on a call: it may end the program, or what it does is not shown."""
+        if name in RUNS_TEXT or name in CHECKS or (under and name in ENDS):
+            return True
+        if name in VIEWS and (under or self._is_collected(call)):
+            return True  # what SQL reads by this name
+        if name in ("set", "unset") and "conf" in chain(call.func) and (under or is_given):
+            return True
+        if finds_by_name(call) and (is_given or self.decides):
+            return True
+        return not name and not is_shown_method(call.func) and self._is_collected(call.func)
 
     def _hand_over(self, call: ast.Call, under: bool) -> None:
         """Functions that a call gets, and may call: with what it gets besides."""
