@@ -19,7 +19,7 @@ from govtool.functions import facts
 from govtool.functions.facts import as_key, is_masking, lines, positions_of
 
 ALLOWED = {
-    "app/workflow_runs/programs/driver_code.py": "methods of DataFrames",
+    "app/workflow_runs/programs/code_words.py": "methods of DataFrames",
     "capture/spark/analyzed/functions.py": "names of Catalyst's classes",
     "capture/sql/templates/packages/crossdb.py": "dbt's macros, which are called like functions",
     "capture/sql/walk/expressions/pseudo_columns.py": "pseudo-columns, which are written without parentheses",

@@ -7,7 +7,7 @@ from typing import Any
 
 from govtool.arrays import layout
 
-FORMAT = 10
+FORMAT = 11
 """Version of the layout and of the arrays' meaning, also of those of a change (``govtool.graph.delta.spliced``)."""
 
 FILE = "graph.index"

@@ -10,6 +10,7 @@ import datetime
 import decimal
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from govtool.records.plan import types as t
@@ -35,6 +36,37 @@ def zoned(value: Any, kind: t.Type) -> Any:
         kinds = {field.name: field.type for field in kind.fields}
         return {name: zoned(item, kinds[name]) if name in kinds else item for name, item in value.items()}
     return value
+
+
+def zoned_table(table: Any, kinds: Sequence[t.Type]) -> Any:
+    """A pyarrow table of an executor, each timestamp that is a moment with its zone, UTC, as in files of Spark.
+
+    Args:
+        table: With columns in the order of ``kinds``.
+        kinds: The types of its columns.
+    """
+    for number, kind in enumerate(kinds):
+        column = table.column(number)
+        wanted = _zoned_type(column.type, kind)
+        if wanted != column.type:
+            table = table.set_column(number, table.field(number).with_type(wanted), column.cast(wanted))
+    return table
+
+
+def _zoned_type(own: Any, kind: t.Type) -> Any:
+    """The type of a column with zones, all else as it is."""
+    import pyarrow as pa
+
+    if kind == t.TIMESTAMP and pa.types.is_timestamp(own):
+        return pa.timestamp(own.unit, "UTC")
+    if isinstance(kind, t.Array) and pa.types.is_list(own):
+        return pa.list_(own.value_field.with_type(_zoned_type(own.value_type, kind.element)))
+    if isinstance(kind, t.Map) and pa.types.is_map(own):
+        return pa.map_(_zoned_type(own.key_type, kind.key), _zoned_type(own.item_type, kind.value))
+    if isinstance(kind, t.Struct) and pa.types.is_struct(own) and own.num_fields == len(kind.fields):
+        pairs = zip([own.field(number) for number in range(own.num_fields)], kind.fields, strict=True)
+        return pa.struct([field.with_type(_zoned_type(field.type, each.type)) for field, each in pairs])
+    return own
 
 
 def json_value(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import driver_code_cases
 import pytest
 
 from govtool.app.workflow_runs.programs.driver_code import UNKNOWN, HangingWrites, hanging_writes
@@ -74,3 +75,17 @@ def test_targets_that_were_not_written():
     found = hanging_writes([BEGIN + "if df.count(): df.write.parquet('o/a')\nelse: df.write.saveAsTable('db.b')"])
     assert found.not_among(["file:///o/c"]) == ["a", "db.b"]
     assert found.not_among(["file:///o/a", "file:///warehouse/b"]) == []
+
+
+@pytest.mark.parametrize("name", driver_code_cases.HANGING)
+def test_what_hangs_on_collected_rows_by_a_detour_is_found(name):
+    text, expected = driver_code_cases.HANGING[name]
+    found = hanging_writes([driver_code_cases.BEGIN + text])
+    assert found.is_any == (expected == driver_code_cases.ANY)
+    if not found.is_any:
+        assert [end for end in ("a", "b") if found.has(f"file:///d/out/{end}")] == list(expected)
+
+
+@pytest.mark.parametrize("name", driver_code_cases.SHOWN)
+def test_programs_that_only_show_what_they_collect(name):
+    assert hanging_writes([driver_code_cases.BEGIN + driver_code_cases.SHOWN[name]]) == HangingWrites()

@@ -71,3 +71,20 @@ def test_no_attempt_passes_in_silence(pack):
 def test_exports_are_found_by_the_names_of_their_places(pack, word):
     outcomes = {name: seen(pack, dialect, text, word) for name, (dialect, text) in EXPORTS.items()}
     assert {name for name, outcome in outcomes.items() if outcome != "violated"} == set()
+
+
+@pytest.mark.parametrize(
+    ("pack", "source", "sink"),
+    [
+        ("starter", 'crm."Users" ("Email" text)', '"ShareEu".t'),
+        ("gdpr", 'crm."Users" ("emailAddress" text)', 'prod."Export".t'),
+        ("hipaa", 'ehr."Patients" ("MRN" text)', '"Research".t'),
+        ("pci", '"Cde"."Cards" ("CardNumber" text)', '"Mart".t'),
+    ],
+)
+def test_quoted_names_of_mixed_case_are_found(pack, source, sink):
+    table, column = source.split(" ")[:2]
+    text = f"create table {source}; create table {sink} as select {column[1:]} as w from {table};"
+    found = extract([Script("a.sql", text)], Options(dialect="postgres"))
+    findings = checked(index_of(found.derivations), load_policies([f"pack:{pack}"])).findings
+    assert [f.verdict.label for f in findings if f.rule in RULES and f.column.endswith(".t.w")] == ["violated"]

@@ -214,7 +214,7 @@ def test_states_and_hops_are_the_fixpoint_of_the_rules(
     assert got == fixpoint(derivations, index, {(start, pair(index, about))}, change)
 
 
-def as_said(target, mode, group, time, resets, temporary, edge_derivation, edge_source, datasets) -> FoldedGraph:
+def as_said(target, mode, group, time, resets, temporary, makes, edge_derivation, edge_source, datasets) -> FoldedGraph:
     """No fold: every derivation stands. The fold has tests of its own."""
     return FoldedGraph(mode >= 0, target, edge_source, [], frozenset())
 

@@ -220,3 +220,15 @@ def test_a_script_fails_where_a_later_statement_removes_what_an_earlier_one_wrot
         entries = impact(found, "raw.t.name", change=Change.parse(change)).columns
         assert {e.column if e.column.startswith(("d.", "v.")) else "query:" for e in entries} == reached
     assert not impact(found, "raw.t.name", change=Change.parse("logic")).columns
+
+
+@pytest.mark.parametrize("between", ["", "create view w as select x from v;\n"], ids=["alone", "read"])
+def test_a_view_that_is_replaced_further_down_still_names_its_columns(between):
+    text = TABLE + "create view v as select name as x from raw.t;\n" + between
+    text += "create or replace view v as select email as x from raw.t;\ncreate view above as select x from v;\n"
+    index = index_of(extract([Script("a.sql", text)], Options(dialect="postgres")).derivations)
+    assert "v.x" in verdicts(index, "drop")
+    assert {"v.x", "above.x"} <= set(verdicts(index, "logic", "raw.t.email"))
+    if between:  # a view shows what the view below it is now
+        assert "w.x" in verdicts(index, "logic", "raw.t.email")
+        assert not verdicts(index, "logic")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.records.plan import leaves
+from govtool.records.plan import leaves, writes
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import LocalRows, Write
 from govtool.records.plan.term_pieces import Unread
+from govtool.records.plan.types import LONG
 
 DELTA = "org.apache.spark.sql.delta.files.TahoeLogFileIndex"
 
@@ -39,3 +42,10 @@ def test_sources_by_their_relation():
     name = "org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation"
     with pytest.raises(Unread, match="rows of a database have no positions: JDBCRelation"):
         leaves.relation({"relation": {"$object": name}}, (), 0, None)
+
+
+def test_what_is_written_to_another_connector_has_the_rows_of_its_plan():
+    rows = LocalRows(0, (Attribute(1, "a", LONG),), ((1,),))
+    assert writes.into_table({}, {"table": {"$object": "com.example.Sheet"}}, rows) == Write(
+        rows, "", "", "append", ("a",)
+    )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from govtool.errors import EngineError
 from govtool.records.execute.spark import prepared
-from govtool.records.execute.spark_executor import SparkExecutor
+from govtool.records.execute.spark_executor import SparkExecutor, require_running
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import passed
 from govtool.records.plan.from_sql import from_sql, table
@@ -74,3 +76,9 @@ def test_data_frames_of_rdds_stay_in_the_session_of_the_program(spark):
     of_program = rows.toDF(["letter"]).sparkSession
     assert prepared(spark, Session("4.0", ansi=True, zone="UTC")) is not of_program
     assert rows.toDF(["letter"]).sparkSession is of_program
+
+
+def test_a_session_that_was_stopped_is_refused():
+    stopped = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None))
+    with pytest.raises(EngineError, match="was stopped"):
+        require_running(stopped)

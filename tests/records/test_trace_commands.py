@@ -8,6 +8,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jsonschema
@@ -265,6 +266,18 @@ def test_several_writes_that_fit_are_listed(run, shop, is_whole):
     assert "app-2/0" in err
     assert back(run, "report", "--where", "land = 'de'", "--run", "app-1")[1]["run"] == "app-1/0"
     assert back(run, "report", "--where", "land = 'de'", "--run", "job.py → out~1")[1]["run"] == "app-1/0"
+
+
+def test_of_several_writes_the_time_and_the_rows_that_meet_the_condition_are_named(run, shop):
+    shop.commit(shop.run("SELECT land, 1 AS total, 2 AS n FROM users", "report", "users", run="app-2/0", part="more"))
+    _, _, err = run("trace", "back", "report", "--where", "total > 20")
+    first, second = (line for line in err.splitlines() if "→" in line)
+    assert first.endswith("2 rows meet it")
+    assert second.endswith("0 rows meet it")
+    assert "choose one: --run app-1/0" in err
+    _, _, err = run("trace", "back", "report", "--where", "no_such > 20")
+    assert "meet it" not in err
+    assert "choose one: --run app-2/0" in err
 
 
 def test_an_application_with_several_writes_is_narrowed_by_the_output(run, shop):
@@ -593,6 +606,21 @@ def test_bytes_are_written_as_in_spark(run, shop):
     code, _, err = run("trace", "back", "by_sum", "--where", "sum = X'zz'")
     assert code == 2
     assert "does not parse" in err
+
+
+def test_moments_keep_their_zone_in_arrow_and_parquet(run, shop, tmp_path):
+    moment, kind = datetime(2026, 3, 1, 12, 30), pa.timestamp("us")
+    columns = {"id": pa.int64(), "at": kind, "all": pa.list_(kind), "in": pa.struct([("at", kind)])}
+    shop.table("seen", columns, [(1, moment, [moment], {"at": moment})])
+    shop.commit(shop.run("SELECT id, at FROM seen", "moments", "seen", run="app-3/0"))
+    file, aware = tmp_path / "rows.parquet", moment.replace(tzinfo=UTC)
+    assert run("trace", "back", "moments", "--where", "id = 1", "-o", file)[0] == 0
+    rows = govtool.open().records("moments").where("id = 1")
+    for table in (pq.read_table(file), rows.go_back_all().arrow()):
+        (row,) = table.to_pylist()
+        assert (row["at"], row["all"], row["in"]) == (aware, [aware], {"at": aware})
+    assert rows.arrow().schema.field("at").type == pa.timestamp("us", "UTC")
+    assert str(rows.df()["at"].dtype) == "datetime64[us, UTC]"
 
 
 def test_steps_that_are_alike_and_have_no_rows_are_one_line(shop):

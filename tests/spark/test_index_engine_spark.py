@@ -36,6 +36,9 @@ CREATE VIEW y.v_{0} AS SELECT t.*, o.z FROM raw.{0} t JOIN raw.other o ON t.a = 
 CREATE VIEW y.w AS SELECT v.q, lower(v.z) zz FROM y.v_{0} v;
 CREATE TABLE y.decl(a int, b varchar(3));
 CREATE TABLE y.decl(a bigint);
+CREATE VIEW y.twice AS SELECT a AS x FROM raw.{0};
+CREATE VIEW y.above AS SELECT x FROM y.twice;
+CREATE OR REPLACE VIEW y.twice AS SELECT b AS x FROM raw.{0};
 """
 EVENTS = """
 CREATE TABLE `p.ds.events_20240101` (a INT64, r STRUCT<x INT64, y ARRAY<STRUCT<z STRING>>>);

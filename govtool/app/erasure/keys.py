@@ -174,7 +174,7 @@ def subject_keys(
     inputs = [name for name in known if name not in made]
     found = _SearchedColumns(subjects)
     texts = dict.fromkeys((*(each.column for each in subjects), *also))
-    resolved = {text: _resolved(text, known, relations) for text in texts}
+    resolved = {text: _resolved(text, known, relations, made) for text in texts}
     for subject in subjects:
         found.add_subject(subject, *resolved[subject.column])
     for text in also:
@@ -191,7 +191,7 @@ def subject_keys(
     return SubjectKeys(
         {name: tuple(columns.values()) for name, columns in found.wanted.items()},
         tuple(
-            _unsearched(name, _short(name, known, relations), joined.get(name), graph.possible.get(name))
+            _unsearched(name, _short(name, known, relations, made), joined.get(name), graph.possible.get(name))
             for name in rest
         ),
         tuple(Unsearched(name, f"declared {where} to hold nothing about a subject") for name, where in without.items()),
@@ -282,7 +282,7 @@ def datasets_without_subject(
     made = chain.made()
     found = {}
     for text in given:
-        for name in _datasets_called(text.strip('"`'), known, relations):
+        for name in _datasets_called(text.strip('"`'), known, relations, made):
             if name in made:
                 raise UsageError(
                     f"{made[name]} wrote {name}: what it holds about a subject follows from its inputs",
@@ -307,11 +307,11 @@ def _unsearched(dataset: str, name: str, joined: tuple[str, str] | None, possibl
     return Unsearched(dataset, possible or "no column of it is known to hold the subject's key", hint)
 
 
-def _short(dataset: str, known: Sequence[str], relations: Sequence[WorkflowRelation]) -> str:
+def _short(dataset: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]) -> str:
     """The shortest text that names a dataset: its relation, if that has several; else an end that names no other."""
     for relation in relations:
         several = list(relation.datasets)
-        if len(several) > 1 and dataset in several and _find_datasets(relation.name, known, relations) == several:
+        if len(several) > 1 and dataset in several and _find_datasets(relation.name, known, relations, made) == several:
             return relation.name
     parts = dataset.split("/")
     ends = ("/".join(parts[at:]) for at in reversed(range(len(parts))))
@@ -323,7 +323,9 @@ def _identifies(declared: Iterable[tuple[str, tuple[str, ...]]], dataset: str, c
     return any(columns == (column,) and is_named(dataset, name) for name, columns in declared)
 
 
-def _resolved(text: str, known: Sequence[str], relations: Sequence[WorkflowRelation]) -> tuple[list[str], str]:
+def _resolved(
+    text: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]
+) -> tuple[list[str], str]:
     """The datasets and the column of a text.
 
     Raises:
@@ -334,17 +336,19 @@ def _resolved(text: str, known: Sequence[str], relations: Sequence[WorkflowRelat
     name, column = _split(text)
     if not (name and column):
         raise UsageError(f"{text!r} is not DATASET.COLUMN", code="usage.subject", hint="--subject crm.users.id=42")
-    return _datasets_called(name, known, relations), column
+    return _datasets_called(name, known, relations, made), column
 
 
-def _datasets_called(name: str, known: Sequence[str], relations: Sequence[WorkflowRelation]) -> list[str]:
+def _datasets_called(
+    name: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]
+) -> list[str]:
     """The dataset of a name, or those of a relation of a workflow.
 
     Raises:
         UnknownNameError: No run read or wrote it.
         AmbiguousNameError: Several are called so.
     """
-    found = _find_datasets(name, known, relations)
+    found = _find_datasets(name, known, relations, made)
     if len(found) == 1 or any(set(found) <= set(each.datasets) for each in relations if found):
         return found
     if found:
@@ -364,12 +368,18 @@ def _datasets_called(name: str, known: Sequence[str], relations: Sequence[Workfl
     )
 
 
-def _find_datasets(name: str, known: Sequence[str], relations: Sequence[WorkflowRelation]) -> list[str]:
-    """The datasets that may be meant by a name."""
+def _find_datasets(
+    name: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]
+) -> list[str]:
+    """The datasets that may be meant by a name: of a workflow that passes on what is called as an input, the input."""
     found = [each for each in known if is_called(each, name)]
     if name in found:
         return [name]
-    return found or list(dict.fromkeys(each for own in relations if own.name == name for each in own.datasets))
+    own = list(dict.fromkeys(each for of in relations if of.name == name for each in of.datasets))
+    if not own:
+        return found
+    others = [each for each in found if each not in own and each not in made]
+    return [*own, *others] if found else own
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from govtool.app.erasure.alone import may_come_alone
 from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
-from govtool.app.erasure.driver import driver_had, hanging_by_code, through_driver
+from govtool.app.erasure.driver import JobsOfModules, driver_had, hanging_by_code, through_driver
 from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
 from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
@@ -99,10 +99,12 @@ class _Walk:
     """Datasets that the subject's rows may be in by runs whose records cannot be read."""
     _hanging: WritesThatHang = field(init=False)
     """The writes of an application that hang on what it collected."""
+    _jobs: JobsOfModules = field(init=False)
     _files: int = 0
 
     def __post_init__(self) -> None:
         self._hanging = hanging_by_code(self.store, self.commit, Path.cwd())
+        self._jobs = JobsOfModules.of(self.store, self.commit)
 
     def go(self) -> RowErasure:
         """Search every input, and evaluate every write that a change reaches."""
@@ -170,6 +172,7 @@ class _Walk:
         """Note the results that a write derived from rows of the subject, and the inputs it read beside them."""
         if link.run.run not in self._driver:
             why = through_driver(self.store, self.commit, self.chain, link, self._reached, self._hanging)
+            why = why or self._jobs.decided(link.output, self._reached)
             self._driver.update({link.run.run: why} if why else {})
         if link.run.run in self._driver or self._is_reached(link):
             self._note_joined(link)

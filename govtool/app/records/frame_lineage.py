@@ -15,7 +15,7 @@ from govtool.errors import UsageError
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.functions import registry
 from govtool.records.execute.inputs import changed, relations
-from govtool.records.execute.spark_executor import SparkExecutor
+from govtool.records.execute.spark_executor import SparkExecutor, require_running
 from govtool.records.leaves import with_files, with_relations
 from govtool.records.lineage import Lineage
 from govtool.records.plan.nodes import Relation
@@ -44,6 +44,7 @@ def frame_lineage(frame: DataFrame, recorder: PlanRecorder | None) -> RecordSet:
 
     Raises:
         UsageError: The session is not recorded with its plans, or the plan cannot be read or traced.
+        EngineError: The session was stopped (``engine.spark``).
     """
     if recorder is None or not hasattr(frame, "_jdf"):
         raise UsageError(
@@ -51,6 +52,7 @@ def frame_lineage(frame: DataFrame, recorder: PlanRecorder | None) -> RecordSet:
             code="usage.no-records",
             hint="govtool.spark.attach(spark, records=True), in a classic session",
         )
+    require_running(frame.sparkSession)
     planned = _planned(frame, recorder)
     if planned.plan is None:
         raise UsageError(f"the DataFrame's plan cannot be read: {planned.reason}", code="usage.no-plan")

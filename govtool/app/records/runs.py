@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from govtool.app.records.fitting_runs import FittingRun, fitting_runs
 from govtool.app.records.tables import read_untraceable
 from govtool.app.records.unreadable import UnreadableRun, each_name, runs_beside_damage
 from govtool.app.runs.lookup import is_named, job_and_steps, matching_runs, read_history
@@ -30,7 +31,7 @@ _CANDIDATES = 20
 
 
 def find_writer(
-    store: Reader, commit: Commit, output: str | None, run: str | None, *, named: str = "--run"
+    store: Reader, commit: Commit, output: str | None, run: str | None, *, named: str = "--run", condition: str = ""
 ) -> RecordRun:
     """The write behind an output: that of a run, else the one that left the files which are there now.
 
@@ -40,6 +41,7 @@ def find_writer(
         output: A dataset or its path; None with a run that wrote one.
         run: The id of a run or of an application, or ``JOB~n``.
         named: What stands before the run in the command, for a hint.
+        condition: Where several writes fit, the rows of each that meet it are counted for the message.
 
     Raises:
         UsageError: The store has no records (``usage.no-records``), or no write left the files (``usage.no-run``).
@@ -54,7 +56,10 @@ def find_writer(
         writes = _of_dataset(store, commit, writes, output, lambda each: (each.output,), "no records of a write to")
     if run is None:
         writes = _still_there(writes, output or "")
-    return only(writes, output or run or "", named)
+    if len(writes) != 1:
+        listed = fitting_runs(store, commit, writes[-_CANDIDATES:], condition)
+        raise _several(listed, len(writes), output or run or "", named)
+    return writes[0]
 
 
 def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -> list[RecordRun]:
@@ -314,26 +319,40 @@ def _leaves_read(run: RecordRun) -> Iterator[tuple[str, Relation]]:
     return ((name, leaves[number]) for number, name in run.inputs if number in leaves)
 
 
-def only(writes: Sequence[RecordRun], what: str, named: str = "--run", every: str = "") -> RecordRun:
+def only(store: Reader, commit: Commit, writes: Sequence[RecordRun], what: str, every: str) -> RecordRun:
     """The one write.
 
     Args:
+        store: The store.
+        commit: Writes are those of this commit.
         writes: What fits.
         what: What was looked for.
-        named: What stands before the run in the command, for a hint.
-        every: The option that takes all of them; empty if there is none.
+        every: The option that takes all of them.
 
     Raises:
         AmbiguousNameError: There are several (``usage.ambiguous-run``).
     """
     if len(writes) == 1:
         return writes[0]
-    shown = tuple(_line(each) for each in writes[-_CANDIDATES:])
-    raise AmbiguousNameError(
-        f"{len(writes)} writes fit {what!r}",
+    raise _several(fitting_runs(store, commit, writes[-_CANDIDATES:]), len(writes), what, "--run", every)
+
+
+def _several(listed: Sequence[FittingRun], count: int, what: str, named: str, every: str = "") -> AmbiguousNameError:
+    """The error that several writes fit, with the last ones.
+
+    Args:
+        listed: The last ones.
+        count: How many fit.
+        what: What was looked for.
+        named: What stands before the run in the command, for a hint.
+        every: The option that takes all of them; empty if there is none.
+    """
+    best = next((each for each in reversed(listed) if each.rows), listed[-1]).run.run
+    return AmbiguousNameError(
+        f"{count} writes fit {what!r}",
         code="usage.ambiguous-run",
-        nearest=shown,
-        hint=f"all of them: {every}; one: {named} RUN" if every else f"choose one: {named} {writes[-1].run}",
+        nearest=tuple(map(str, listed)),
+        hint=f"all of them: {every}; one: {named} RUN" if every else f"choose one: {named} {best}",
     )
 
 

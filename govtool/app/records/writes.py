@@ -106,8 +106,8 @@ def _changes_rows(action: Executed) -> bool:
 
 
 def _writes_no_rows(action: Executed) -> bool:
-    """Return whether a statement makes a table without rows: queries that it runs are those of a table's own log."""
-    return all(output.mode == "create" for output in action.run.outputs)
+    """Return whether a statement leaves no rows of its own: queries that it runs are those of a table's log."""
+    return all(output.mode in _WITHOUT_ROWS for output in action.run.outputs)
 
 
 def _has_no_rows(plan: Plan) -> bool:
@@ -158,6 +158,8 @@ STREAM = "a streaming query wrote it by itself: write its batches with foreachBa
 
 CHANGED = "MERGE, UPDATE and DELETE write rows anew that they do not change: trace what reads the table, by its version"
 _CHANGES = ("merge", "update", "delete")
+_WITHOUT_ROWS = ("create", "add", "drop", "truncate", "rename_column")
+"""Modes of statements that change the catalog, or take all rows away."""
 
 
 def untraceable_writes(processes: Iterable[ProcessActions], known: Container[str]) -> Iterator[Executed]:

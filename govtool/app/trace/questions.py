@@ -61,7 +61,7 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
         UsageError: see ``find_writer``; nothing meets the condition (``usage.no-rows``).
         EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
     """
-    run = find_writer(store, commit, request.dataset, request.run)
+    run = find_writer(store, commit, request.dataset, request.run, condition=request.where)
     if run.program:
         return program_back(store, commit, run, request)
     chosen_by = None if request.step or request.verify else request.where
@@ -97,7 +97,7 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
         return replace(request, dataset=name_among(run, request.dataset, readers))
 
     if not request.all_runs:
-        run = only(readers, request.dataset, every="--all-runs")
+        run = only(store, commit, readers, request.dataset, "--all-runs")
         return _forward(store, commit, run, named(run))
     from govtool.app.trace.forward_hops import ForwardHops
 

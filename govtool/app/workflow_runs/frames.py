@@ -6,7 +6,7 @@ no job; and a small relation is read as one partition, so that it does not becom
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,7 +210,17 @@ def first_line(error: BaseException) -> str:
     causes = [line.partition(_CAUSE)[2].strip() for line in lines if line.lstrip().startswith(_CAUSE)]
     if type(error).__name__ == "Py4JJavaError" and (causes or len(lines) > 1):
         return clean_failure(causes[-1] if causes else lines[1].strip().removeprefix(": "))[:300]
+    raised = _raised(lines)
+    if raised:
+        return clean_failure(f"{type(error).__name__}: {raised}")[:300]
     return clean_failure(f"{type(error).__name__}: {lines[0]}")[:300] if lines else type(error).__name__
+
+
+def _raised(lines: Sequence[str]) -> str:
+    """What a function raised in a Python worker: the line behind the last traceback; empty: there is none."""
+    begins = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    behind = lines[begins[-1] + 1 :] if begins else []
+    return next((line for line in behind if line.strip() and not line.startswith(" ")), "")
 
 
 def _cut(text: str) -> str:

@@ -277,13 +277,14 @@ def _script_state(
                 if number and parsed.line in failed:  # other branches of a place that no branch makes SQL of
                     continue
                 failed.add(parsed.line)
+            here = names.within(parsed.within)
             statement = StatementState(
                 parsed,
                 state,
                 len(state.statements),
-                names.catalog,
-                names.schema,
-                names.path,
+                here.catalog,
+                here.schema,
+                here.path,
                 variant=number,
                 tree=parsed.tree,
             )
@@ -324,6 +325,15 @@ class _Names:
         self.catalog = change.catalog if change.catalog is not None else self.catalog
         self.schema = change.schema if change.schema is not None else self.schema
         self.path = change.search_path or (() if change.schema is not None else self.path)
+
+    def within(self, change: SessionChange | None) -> _Names:
+        """The names of one statement, whose routine has settings of its own."""
+        if change is None:
+            return self
+        found = _Names(self.catalog, self.schema)
+        found.path = self.path
+        found.change(change)
+        return found
 
 
 def _note_parameters(state: ScriptState, parsed: ParsedStatement) -> None:

@@ -157,10 +157,11 @@ class IndexBuilder:
         fills = [i for i in np.unique(c["d.kind"]).tolist() if self.strings.texts[i].startswith(_FILLS)]
         resets = np.where(c["d.kind"] == select, KEEPS, np.where(np.isin(c["d.kind"], fills), REFILLS, REMAKES))
         temporary = c["d.target_kind"] == self.strings.add("temporary")
+        makes = (self.mode != DELETE) | (np.bincount(self.edge_derivation, minlength=self.count) > 0)
         # References begin at the same generation of a table as the edges of their statement.
         derivation = np.concatenate([self.edge_derivation, self.reference_derivation])
         source = np.concatenate([self.edge_source, self.reference_source])
-        folded = fold(self.target, self.mode, group, time, resets, temporary, derivation, source, n)
+        folded = fold(self.target, self.mode, group, time, resets, temporary, makes, derivation, source, n)
         edges = len(self.edge_source)
         self.alive, self.target = folded.alive, folded.target.astype(np.int32)
         source = folded.source.astype(np.int32, copy=False)

@@ -6,7 +6,8 @@ gone but was read meanwhile becomes a dataset of its own that answers pass throu
 that nobody read vanishes. Of a dataset that has no other mention, the last ended generation keeps the number. A
 ``rename`` ends its source like a drop. A dropped dataset that nothing else speaks of is hidden. A temporary table is
 its script's own, whatever others call by its name. Statements on the same line are alternatives, which is what the
-branches of a template come out as.
+branches of a template come out as. What makes nothing stands for the columns that it names, such as those of a
+view that is replaced further down: it neither begins a generation nor ends with one.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def fold(
     time: Any,
     resets: Any,
     temporary: Any,
+    makes: Any,
     edge_derivation: Any,
     edge_source: Any,
     datasets: int,
@@ -62,6 +64,7 @@ def fold(
         time: int64[derivations], a number that grows with the place in the group; equal means the same line.
         resets: uint8[derivations], what a ``replace`` ends of what was before, ``KEEPS``, ``REFILLS`` or ``REMAKES``.
         temporary: bool[derivations].
+        makes: bool[derivations], false for what stands only for the columns that it names.
         edge_derivation: int64[edges].
         edge_source: int64[edges], dataset.
         datasets: Number of datasets.
@@ -78,7 +81,9 @@ def fold(
         for d, s in zip(edge_derivation[chosen].tolist(), edge_source[chosen].tolist(), strict=True):
             away[int(group[d]) * datasets + s].add(d)
         wanted = np.union1d(wanted, np.fromiter(away, dtype=np.int64))
-    folded = FoldedGraph(alive, target.copy(), edge_source, [], frozenset(_never(target, alive, edge_source, datasets)))
+    folded = FoldedGraph(
+        alive, target.copy(), edge_source, [], frozenset(_never(target, alive, makes, edge_source, datasets))
+    )
     if not len(wanted):
         return folded
 
@@ -88,9 +93,9 @@ def fold(
     for e, k, d in zip(reads.tolist(), edge_key[reads].tolist(), edge_derivation[reads].tolist(), strict=True):
         readers[k][d].append(e)
     makers: dict[int, list[int]] = defaultdict(list)
-    for d in np.flatnonzero(np.isin(key, wanted)).tolist():
+    for d in np.flatnonzero(np.isin(key, wanted) & makes).tolist():
         makers[int(key[d])].append(d)
-    mentions = np.bincount(target[alive], minlength=datasets) + np.bincount(edge_source, minlength=datasets)
+    mentions = np.bincount(target[alive & makes], minlength=datasets) + np.bincount(edge_source, minlength=datasets)
 
     source = edge_source.copy()
     dropped = set(folded.dropped)
@@ -117,7 +122,8 @@ def fold(
             folded.target[generation.makers] = number
             for d in generation.readers:
                 source[readers[k][d]] = number
-    ended_only = _without_mention(wanted % datasets, folded.target[alive], source[alive[edge_derivation]], datasets)
+    speaks = alive & makes
+    ended_only = _without_mention(wanted % datasets, folded.target[speaks], source[alive[edge_derivation]], datasets)
     number_of, origin = _kept_numbers(ended_only, folded.origin, datasets)
     return FoldedGraph(alive, number_of[folded.target], number_of[source], origin, frozenset(dropped | ended_only))
 
@@ -161,11 +167,11 @@ def _candidates(key: Any, mode: Any, resets: Any, temporary: Any) -> Any:
     return keys[some]
 
 
-def _never(target: Any, alive: Any, source: Any, datasets: int) -> list[int]:
+def _never(target: Any, alive: Any, makes: Any, source: Any, datasets: int) -> list[int]:
     """Datasets of which only drops speak."""
     import numpy as np
 
-    mentions = np.bincount(target[alive], minlength=datasets) + np.bincount(source, minlength=datasets)
+    mentions = np.bincount(target[alive & makes], minlength=datasets) + np.bincount(source, minlength=datasets)
     only: list[int] = np.setdiff1d(target[~alive], np.flatnonzero(mentions)).tolist()
     return only
 

@@ -128,8 +128,16 @@ def matching(pattern: NamePattern, names: Any) -> Any:
 
 
 def searching(regex: LinearRegex, names: Any) -> Any:
-    """The places of the names in which an expression matches somewhere: int64, ascending."""
-    return _places(names, regex.text)
+    """The places of the names in which an expression matches somewhere, with or without quotes: int64, ascending."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    found = _places(names, regex.text)
+    quoted = _true(pc.match_substring(names, '"'))
+    if not len(quoted):
+        return found
+    bare = pc.replace_substring(names.take(_numbers(quoted)), pattern='"', replacement="")
+    return np.union1d(found, quoted[_places(bare, regex.text)])
 
 
 def ending(last: LinearRegex, names: Any) -> Any:

@@ -2,7 +2,7 @@ r"""Patterns of dataset and column names, as selectors and policies write them.
 
 A glob is matched against the whole canonical name, part by part: ``*`` is anything within one part, ``**`` any number
 of parts (at the end: at least one). Text between slashes is a regular expression; it is searched in the name of the
-dataset, or in the path of the column *within* its dataset:
+dataset, or in the path of the column *within* its dataset, with its quotes (``"Email"``) and without them:
 
     crm.users.email          that column
     **.email                 every column of that name, fields of structs included
@@ -96,12 +96,15 @@ class Pattern:
         return self._matches(bare) or (self.path is not None and self.path.fullmatch(bare))
 
     def _matches(self, name: str) -> bool:
-        return self.regex.search(name) if self.is_regex else self.regex.fullmatch(name)
+        return self._searches(name) if self.is_regex else self.regex.fullmatch(name)
+
+    def _searches(self, name: str) -> bool:
+        return self.regex.search(name) or ('"' in name and self.regex.search(name.replace('"', "")))
 
     def _may_end(self, path: str) -> bool:
         """Return whether a column of this path may match, in any dataset."""
         if self.is_regex:
-            return self.regex.search(path)
+            return self._searches(path)
         return self.last is None or self.last.fullmatch(split_name(path)[-1])
 
     def datasets(self, index: Index, names: NameColumns | None = None) -> list[int]:

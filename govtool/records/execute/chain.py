@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from govtool.errors import EngineError, UsageError
+from govtool.records.cells import zoned_table
 from govtool.records.execute.inputs import ReadFiles
 from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Attribute, Expression
@@ -102,7 +103,8 @@ class ExecutorChain:
             make = getattr(executor, "frame", None)
             if make is not None:
                 return make(own, names)
-            return executor.arrow(own).rename_columns(list(names)).to_pandas()
+            rows = zoned_table(executor.arrow(own), [column.type for column in outputs(own)])
+            return rows.rename_columns(list(names)).to_pandas()
 
         return self._exactly(made)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from govtool.errors import EngineError
 from govtool.records.execute.spark import prepared, view
 from govtool.records.plan import types as t
 from govtool.records.plan.nodes import Plan, Relation, Session, outputs
@@ -34,6 +35,7 @@ class SparkExecutor:
     """
 
     def __init__(self, session: Session, spark: SparkSession, udfs: Callable[[Udf], Any] | None = None) -> None:
+        require_running(spark)
         self.session = session
         self.spark = prepared(spark, session)
         self._udfs = udfs
@@ -105,6 +107,7 @@ class SparkExecutor:
 
     def _statement(self, node: Node) -> SqlStatement:
         found = write(Plan(node, self.session), SparkDialect(self.session))
+        require_running(self.spark)
         for name, leaf in found.relations:
             view(leaf, self.spark).createOrReplaceTempView(name)
         for call in found.udfs:
@@ -113,6 +116,27 @@ class SparkExecutor:
                 raise NotExact(f"the function {call.reference.qualname}, which was not found again")
             self.spark.udf.register(udf_name(call), function)
         return found
+
+
+def require_running(spark: SparkSession) -> None:
+    """Refuse a session that was stopped.
+
+    Raises:
+        EngineError: It was (``engine.spark``).
+    """
+    from py4j.protocol import Py4JError
+
+    try:
+        own = spark.sparkContext._jsc
+        is_stopped = own is None or bool(own.sc().isStopped())
+    except (Py4JError, OSError):  # its JVM is gone
+        is_stopped = True
+    if is_stopped:
+        raise EngineError(
+            "the Spark session of these rows was stopped",
+            code="engine.spark",
+            hint="make the DataFrame anew in a running session; of what was committed: govtool trace back OUTPUT",
+        )
 
 
 def _collected(frame: DataFrame) -> list[Any]:

@@ -159,6 +159,7 @@ class _Reader:
             "RebalancePartitions": self._repartition, "CoalescePartitions": self._repartition,
             "SubqueryAlias": lambda f: self.node(f["child"]), "View": lambda f: self.node(f["child"]),
             "ResolvedHint": lambda f: self.node(f["child"]), "CollectMetrics": lambda f: self.node(f["child"]),
+            "AttachDistributedSequence": self._numbered,
             "InsertIntoHadoopFsRelationCommand": self._insert,
             "SaveIntoDataSourceCommand": lambda f: writes.save(f, self.node(f["query"])),
             "CreateDataSourceTableAsSelectCommand": lambda f: writes.create_table(f, self.node(f["query"])),
@@ -394,6 +395,11 @@ class _Reader:
     def _expand(self, fields: Json) -> Node:
         projections = tuple(self.terms.values(row) for row in fields["projections"])
         return Expand(self.node(fields["child"]), projections, self.attributes(fields["output"]))
+
+    def _numbered(self, fields: Json) -> Node:
+        child, (column,) = self.node(fields["child"]), self.attributes([fields["sequenceAttr"]])
+        number = Opaque("rows are numbered as they come: the index of pandas-on-Spark", (), column.type)
+        return Project(child, (Named(number, column.id, column.name), *map(passed, outputs(child))))
 
     def _repartition(self, fields: Json) -> Node:
         return Repartition(self.node(fields["child"]))

@@ -54,21 +54,20 @@ def save(fields: Json, child: Node) -> Write:
 
 
 def into_table(fields: Json, table: Json, child: Node) -> Write:
-    """Read a command that writes rows, by position, into a table of Delta Lake or Iceberg.
+    """Read a command that writes rows, by position, into a table of a connector.
+
+    Where it is none of Delta Lake or Iceberg, what it wrote is not looked for: its rows are those of the plan.
 
     Args:
         fields: Of the command.
         table: Of the ``DataSourceV2Relation`` that it writes to.
         child: What it writes.
-
-    Raises:
-        Unread: It is a table of another connector.
     """
     found = table.get("$lake")
-    if found is None:
-        raise Unread(leaves.no_table(table))
     mode = "overwrite" if "deleteExpr" in fields else "append"
     names = tuple(each.name for each in outputs(child))
+    if found is None:
+        return Write(child, "", "", mode, names)
     options = target_options(str(found["format"]), str(found["location"])) if found["location"] else ()
     return Write(child, written_to(found), "parquet", mode, names, options=options)
 

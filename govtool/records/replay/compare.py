@@ -232,21 +232,32 @@ def doubts_of(lineage: TracedPlan, node: Node, ordered_lists: bool = False) -> t
 
 
 def ties(lineage: TracedPlan, node: Node) -> bool:
-    """Return whether rows tie where a window counts them: nothing decides which of them comes first."""
+    """Return whether rows tie where a window counts them: nothing decides which of them comes first.
+
+    Rows that are equal in all columns may change places: what comes out is the same.
+    """
     for each in walk_nodes(node):
         if isinstance(each, Window):
             calls = [named.value for named in each.columns if isinstance(named.value, WindowCall)]
-            if any(_has_peers(lineage, each.child, call) for call in calls if counts_rows(call)):
+            counting = [call for call in calls if counts_rows(call)]
+            is_one_order = len({(call.partition, call.order) for call in counting}) < 2
+            if any(_has_peers(lineage, each.child, call, is_one_order) for call in counting):
                 return True
     return False
 
 
-def _has_peers(lineage: TracedPlan, node: Node, call: WindowCall) -> bool:
+def _has_peers(lineage: TracedPlan, node: Node, call: WindowCall, is_one_order: bool) -> bool:
+    """Return whether a window has rows that tie; in one order only, that are not equal either."""
     if free_columns(node):
         return True  # within a correlated subquery: not known
     of = _PEERS if call.order else _ALL
     peers = lineage.ids.named("peers", WindowCall(_COUNT, call.partition, call.order, of, LONG))
-    tied = Filter(Window(node, (peers,)), Call(">", (peers.attribute, Literal(1, LONG)), BOOLEAN))
+    columns = tuple(outputs(node))
+    if is_one_order and columns and all(is_comparable(column.type) for column in columns):
+        equal = lineage.ids.named("equal", WindowCall(_COUNT, columns, (), _ALL, LONG))
+        tied = Filter(Window(node, (peers, equal)), Call(">", (peers.attribute, equal.attribute), BOOLEAN))
+    else:
+        tied = Filter(Window(node, (peers,)), Call(">", (peers.attribute, Literal(1, LONG)), BOOLEAN))
     return bool(lineage.executor.fetch(Limit(Project(tied, (passed(peers.attribute),)), 1)))
 
 

@@ -65,13 +65,17 @@ class LineagePosition:
         return self._then("where", lambda: [_selected(place, condition) for place in self.places()])
 
     def at(self, where: Any) -> LineagePosition:
-        """Keep one place: a tracked RDD, or a part of the label, such as a path."""
+        """Keep one place: a tracked RDD, else the lines that it was written as; or a part of the label, as a path."""
         node = getattr(where, "_node", None)
+        if node is None:
+            return self._then(f"at {where}", lambda: [each for each in self.places() if str(where) in each.node.label])
 
-        def kept(place: RddPlace) -> bool:
-            return place.node.rdd is node.rdd if node is not None else str(where) in place.node.label
+        def kept() -> list[RddPlace]:
+            places = self.places()
+            own = [each for each in places if each.node.rdd is node.rdd]
+            return own or [each for each in places if _writes(each.node, node)]
 
-        return self._then(f"at {where}", lambda: list(filter(kept, self.places())))
+        return self._then(f"at {where}", kept)
 
     def within(self, nodes: Iterable[RddNode]) -> LineagePosition:
         """Keep the places of some nodes."""
@@ -344,6 +348,11 @@ def _sources(places: list[RddPlace], visited: list[RddPlace]) -> list[RddPlace]:
         for each in _moved_back([place]):
             _wait(waiting, each)
     return sorted(found, key=lambda place: place.node.number)
+
+
+def _writes(sink: RddNode, node: RddNode) -> bool:
+    """Return whether a node is that of the lines that another one's records were written as."""
+    return sink.name == "saveAsTextFile" and any(parent.rdd is node.rdd for parent in sink.parents)
 
 
 def _moved_on(places: Iterable[RddPlace], goals: tuple[RddNode, ...]) -> list[Traced]:

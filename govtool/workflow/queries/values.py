@@ -5,6 +5,7 @@ The executor that evaluated the query evaluates them, so that types, NULLs and r
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,7 @@ from govtool.workflow.annotate.tables import TableStore, type_name
 
 TOLERANCE = 1e-9
 """Floats that differ by less, relative to their size, are one value: a sum depends on the order of its rows."""
+_LARGEST = {FLOAT: 3.4028234663852886e38, DOUBLE: sys.float_info.max}
 
 
 @dataclass
@@ -208,4 +210,5 @@ def _same(new: Attribute, old: Attribute) -> Expression:
     distance = Call("abs", (Call("-", (new, old), kind, "ansi"),), kind)
     sizes = Call("+", (Call("abs", (new,), kind), Call("abs", (old,), kind)), kind, "ansi")
     near = Call("<=", (distance, Call("*", (sizes, Literal(TOLERANCE / 2, kind)), kind, "ansi")), BOOLEAN)
-    return Call("or", (equal, near), BOOLEAN)
+    is_finite = Call("<=", (distance, Literal(_LARGEST[kind], kind)), BOOLEAN)  # NaN and infinity are near to nothing
+    return Call("or", (equal, Call("and", (is_finite, near), BOOLEAN)), BOOLEAN)

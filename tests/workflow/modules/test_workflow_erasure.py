@@ -132,3 +132,24 @@ def test_a_relation_is_searched_in_every_execution_that_reads_it(erased):
     with pytest.raises(UnknownNameError) as unknown:
         graph.erase_plan(f"Payment.customer={SUBJECT}", run="accounts")
     assert unknown.value.nearest[0] == "Payments"
+
+
+def test_what_a_module_decides_by_jobs_is_unknown(spark, tmp_path):
+    """The function counts what it receives: the plan of its output does not show that."""
+
+    def chosen(payments, others):
+        return {"Out": others.where("amount > 3") if payments.count() > 2 else others, "Copy": payments}
+
+    kinds = "customer string, amount int"
+    module = govtool.module("Choose", {"Payments": kinds, "Others": kinds}, (), {"Out": kinds, "Copy": kinds})(chosen)
+    write_payments(tmp_path / "in")
+    (tmp_path / "in/Others.csv").write_text("customer,amount\nkim,1\nkim,5\n")
+    store = Store.init(str(tmp_path / "store")).uri
+    govtool.run_workflow(
+        govtool.Workflow("w", [module]), tmp_path / "in", state=tmp_path / "s", mode="records", store=store, spark=spark
+    )
+    plan = govtool.open(store).erase_plan(f"Payments.customer={SUBJECT}", run="w", no_subject="Others")
+    outputs = [each for each in plan.datasets if each.dataset.endswith("/Out")]
+    assert len(outputs) == 2
+    assert all("jobs ran while Choose#" in row.why for each in outputs for row in each.unknown)
+    assert all(each.unknown for each in outputs)

@@ -13,6 +13,7 @@ from bench.workflowgen.car import CarFamily, workflow
 from bench.workflowgen.family import read_parquet
 from govtool.app.records.runs import recorded
 from govtool.app.workflow_runs.addresses import parse_address
+from govtool.app.workflow_runs.frames import first_line
 from govtool.cli.main import main
 from govtool.errors import EngineError, UsageError
 from govtool.store import Store
@@ -179,6 +180,14 @@ def test_what_spark_found_wrong_is_named(spark, inputs):
     flow = one_module(lambda frame: frame.selectExpr("cast(1 / n as bigint) as n"))
     with pytest.raises(EngineError, match=r"Out could not be made: .*Division by zero"):
         run(flow, inputs, spark)
+
+
+def test_what_a_function_raised_in_a_worker_is_named():
+    text = (
+        "\n  An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+        '  File "w.py", line 5, in f\n    return 1 / n\n           ~~^~~\nZeroDivisionError: division by zero\n'
+    )
+    assert first_line(ValueError(text)) == "ValueError: ZeroDivisionError: division by zero"
 
 
 def test_a_failure_is_in_the_store_with_what_was_whole(spark, inputs, tmp_path):

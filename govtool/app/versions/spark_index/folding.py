@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from govtool.app.versions.spark_index.frames import Frames, arrow_rows, long_schema, number_columns
-from govtool.graph.codes import DROP, RENAME, REPLACE
+from govtool.graph.codes import DELETE, DROP, RENAME, REPLACE
 
-_INPUT = ("k", "isref", "did", "pos", "name", "mode", "source", "what", "flag", "seen", "line", "resets", "temporary")
+_FLAGS = ("resets", "temporary", "makes")
+_INPUT = ("k", "isref", "did", "pos", "name", "mode", "source", "what", "flag", "seen", "line", *_FLAGS)
 _OUTPUT = ("what", "did", "pos", "isref", "name", "gen", "source")
 KILLED, MADE, MENTIONED, DROPPED, GENERATION, TEMPORARY = range(6)
 """What a row of the outcome says: a derivation that no longer counts; the ended generation that one makes; that an edge
@@ -41,14 +42,22 @@ def fold_scripts(frames: Frames) -> bool:
     if not frames["w"].take(1):
         return False
     frames.put("mw", "SELECT m.* FROM {m} m JOIN {w} w ON m.dataset = w.dataset", keep=True)
+    frames.put(
+        "makers",
+        f"""
+        SELECT DISTINCT m.did FROM {{m}} m LEFT SEMI JOIN (SELECT did FROM {{d0}} WHERE mode_code = {DELETE}) d
+            ON m.did = d.did WHERE m.isref = 0""",
+    )
     wanted = frames.sql(
-        """
+        f"""
         SELECT 0L AS k, 0L AS isref, d.did, 0L AS pos, d.target AS name, d.mode_code AS mode, d.source, d.what,
             CAST(d.flag AS long) AS flag, d.first_seen AS seen, d.line, CAST(d.resets AS long) AS resets,
-            CAST(d.temporary AS long) AS temporary
-        FROM {d0} d LEFT SEMI JOIN (
-            SELECT d.did FROM {d0} d JOIN {w} w ON d.target = w.dataset UNION SELECT did FROM {mw}) s ON d.did = s.did
-        UNION ALL SELECT 1L, isref, did, pos, dataset, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L FROM {mw}"""
+            CAST(d.temporary AS long) AS temporary,
+            CAST(d.mode_code <> {DELETE} OR made.did IS NOT NULL AS long) AS makes
+        FROM {{d0}} d LEFT JOIN {{makers}} made ON d.did = made.did LEFT SEMI JOIN (
+            SELECT d.did FROM {{d0}} d JOIN {{w}} w ON d.target = w.dataset UNION SELECT did FROM {{mw}}) s
+            ON d.did = s.did
+        UNION ALL SELECT 1L, isref, did, pos, dataset, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L FROM {{mw}}"""
     )
     together = wanted.repartition(1).sortWithinPartitions("k", "isref", "did", "pos")
     frames.put("folded", together.mapInArrow(_fold, long_schema(_OUTPUT)), keep=True)
@@ -77,7 +86,8 @@ def _fold(batches: Iterator[Any]) -> Iterator[Any]:
     time = numbered(d["seen"], d["line"])
     n = len(names)
     temporary = d["temporary"] > 0
-    found = fold(target, d["mode"].astype(np.uint8), group, time, d["resets"], temporary, owner, source, n)
+    makes = d["makes"] > 0
+    found = fold(target, d["mode"].astype(np.uint8), group, time, d["resets"], temporary, makes, owner, source, n)
     origin = np.concatenate([np.arange(n), np.array(found.origin, np.int64)])
     generation = np.concatenate([np.zeros(n, np.int64), np.arange(1, len(found.origin) + 1)])
 

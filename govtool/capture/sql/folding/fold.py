@@ -34,6 +34,7 @@ from govtool.capture.sql.scripts.control.branches import Arm, Path
 from govtool.capture.sql.scripts.control.variables import MYSQL
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writing.alter import VIEWS_FOLLOW
 
 _Live = dict[str, RelationVersion]
 
@@ -72,7 +73,7 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
         routine, branch = statement.parsed.routine, statement.parsed.branch
         fold = folds.get(routine)
         if fold is None:
-            fold = folds[routine] = _ScriptFold(read_names, tracked)
+            fold = folds[routine] = _ScriptFold(read_names, tracked, follows=script.dialect in VIEWS_FOLLOW)
         fold.go_to(branch, statement.variant if branch else -1)
         if tracked:
             for write in statement.writes:
@@ -114,8 +115,10 @@ def _in_order(script: ScriptState) -> list[StatementState]:
 class _ScriptFold:
     """The statements of a script outside routines, or those of one routine."""
 
-    def __init__(self, read_names: set[str], tracked: set[str]) -> None:
+    def __init__(self, read_names: set[str], tracked: set[str], *, follows: bool) -> None:
         self.read_names = read_names
+        self.follows = follows
+        """Views stay with a table that is renamed; elsewhere they read what has its name."""
         self.tracked = tracked
         """Relations with several versions: what reads them is watched."""
         self.live: _Live = {}
@@ -243,6 +246,10 @@ class _ScriptFold:
             if name not in self.tracked:
                 continue
             before = then.get(name) or ()
+            moved = tuple([item for item in before if item.name != name]) if self.follows else ()
+            if moved:
+                seen[name] = moved
+                continue
             now = None if name == write.target or name in self.pending else self._now(name)
             if now is None:
                 seen[name] = before

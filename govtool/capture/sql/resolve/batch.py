@@ -234,8 +234,8 @@ class Batch(Tables):
         routine = statement.parsed.routine
         if self.triggers and routine is not None and statement.writes:
             statement.writes += needs_of_trigger(walk, statement.writes, self.triggering(routine))
-        if self.partitions:
-            statement.writes += self._into_partitions(statement.writes)
+        if self.partitions or self.heirs:
+            statement.writes += self._into_partitions(statement)
         if self.locations:
             statement.writes += self._into_files(statement.writes)
 
@@ -284,14 +284,34 @@ class Batch(Tables):
                     statement.diagnostics.append(Diagnostic("place", "info", what))
                     break
 
-    def _into_partitions(self, writes: list[Write]) -> list[Write]:
-        """The same writes once more, of each partition of a table that is filled: its rows are found in them."""
+    def _into_partitions(self, statement: StatementState) -> list[Write]:
+        """The same writes once more, of each table that has rows of the one that is written.
+
+        Rows that go into a table are found in its partitions, and theirs; those that are changed or deleted, in tables
+        that inherit from it, too.
+        """
+        tree = statement.tree
+        target = tree.this if isinstance(tree, (nodes.Update, nodes.Delete, nodes.Merge)) else None
+        alone = isinstance(target, nodes.Table) and bool(target.args.get("only"))
         found: list[Write] = []
-        for write in writes:
-            if write.mode == "append" and write.kind != "partition":
-                for name in self.partitions.get(write.target, ()):
-                    self.recorder.spoil()
-                    found.append(write.of(name))
+        for write in statement.writes:
+            if write.kind == "partition" or write.mode not in ("append", "update", "delete"):
+                continue
+            for name in self._parts(write.target, heirs=write.mode != "append" and not alone):
+                self.recorder.spoil()
+                found.append(write.of(name))
+        return found
+
+    def _parts(self, table: str, *, heirs: bool) -> list[str]:
+        """The partitions of a table, and on demand what inherits from it, and theirs."""
+        found: list[str] = []
+        todo = [table]
+        while todo:
+            name = todo.pop()
+            for part in (*self.partitions.get(name, ()), *(self.heirs.get(name, ()) if heirs else ())):
+                if part not in found and part != table:
+                    found.append(part)
+                    todo.append(part)
         return found
 
     def _into_files(self, writes: list[Write]) -> list[Write]:

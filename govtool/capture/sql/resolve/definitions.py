@@ -12,7 +12,7 @@ from sqlglot import exp
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.parameters import routine_of
 from govtool.capture.sql.resolve.relations import Relations, column_name
-from govtool.capture.sql.resolve.states import StatementState
+from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.resolve.table_keys import added_key, table_keys
 from govtool.capture.sql.scripts.trees import release, tree_of
 from govtool.capture.sql.syntax import nodes
@@ -42,6 +42,9 @@ class InsteadOf(NamedTuple):
     """The kinds of statements whose place it takes."""
 
 
+_WORDS: Final = re.compile(r"\w+")
+_LONG: Final = 200_000
+"""Characters of a statement that is mostly rows."""
 OF_SESSION: Final = "\0"
 """Before the name of a function that other sessions do not see, and between a session and a name."""
 
@@ -52,6 +55,9 @@ class Definitions(Relations):
     def __init__(self, schema: Mapping[str, Mapping[str, str | None]]) -> None:
         super().__init__(schema)
         self.functions: dict[str, Inline] = {}
+        self._made_in: dict[str, str] = {}
+        self.begins: dict[str, StatementState] = {}
+        """Of the script that is added, what makes its temporary tables first."""
         self.function_marks: dict[str, str] = {}
         """By function a digest of the script that defines it, where walks are recorded."""
         self._no_functions: set[str] = set()
@@ -90,6 +96,8 @@ class Definitions(Relations):
         """Other names of tables, public ones without a schema, with what they stand for."""
         self.partitions: dict[str, list[str]] = {}
         """The partitions of tables: rows that go into the table are found in them."""
+        self.heirs: dict[str, list[str]] = {}
+        """The tables that inherit from others: what changes rows of the table changes theirs, too."""
         self.locations: dict[str, str] = {}
         """The files that tables lie in: rows that go into the table are found in them."""
         self._fillers: dict[str, list[StatementState]] = {}
@@ -108,7 +116,12 @@ class Definitions(Relations):
             if isinstance(table, nodes.Schema):
                 table = table.this
             if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
-                statement.script.temporary.add(self._part(table.this, statement.script.dialect))
+                name = self._part(table.this, statement.script.dialect)
+                if name not in statement.script.temporary and not _is_nested(statement):
+                    self.begins[name] = statement
+                    if table.args.get("db") is None:  # the table that the statement reads is another
+                        table.this.set("temporary", True)
+                statement.script.temporary.add(name)
 
     def _find_returned(self, tree: exp.Set, statement: StatementState) -> None:
         """An assignment, perhaps to the rows that a table function returns."""
@@ -224,7 +237,8 @@ class Definitions(Relations):
             statement.function_mark = _function_mark(tree, statement)
             for key in function_keys(statement):
                 known = self._function(key)
-                self.functions[key] = function if known is None else function.beside(known)
+                again = self.remade(key, statement.script)
+                self.functions[key] = function if known is None else function.beside(known, again=again)
                 self._mark_function(key, statement.function_mark)
             self._foreign(function.name.rsplit(".", 1)[-1])  # where the parser takes a call for its own function
             return []
@@ -248,6 +262,10 @@ class Definitions(Relations):
             if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
                 self.special += 1
                 self.partitions.setdefault(self.table_name(item.this, statement), []).append(name)
+            for parent in item.expressions if isinstance(item, nodes.InheritsProperty) else ():
+                if isinstance(parent, nodes.Table):
+                    self.special += 1
+                    self.heirs.setdefault(self.table_name(parent, statement), []).append(name)
         return [name]
 
     def _queried(self, tree: exp.Query, statement: StatementState) -> list[str]:
@@ -305,10 +323,11 @@ class Definitions(Relations):
             self.synonyms[self.table_name(name, statement)] = (tree.args["table"], statement)
             if tree.args.get("public"):
                 self.synonyms[self._part(name.this, statement.script.dialect)] = (tree.args["table"], statement)
-        elif tree.args.get("partition"):
+        elif tree.args.get("parent") is not None:
             self.special += 1
             parent = self.table_name(tree.args["parent"], statement)
-            self.partitions.setdefault(parent, []).append(self.table_name(tree.args["table"], statement))
+            parts = self.partitions if tree.args.get("partition") else self.heirs
+            parts.setdefault(parent, []).append(self.table_name(tree.args["table"], statement))
 
     def resolved_name(self, name: str, node: exp.Table) -> str:
         """Return the table that a name stands for: the name itself, or that of which it is a synonym."""
@@ -334,6 +353,12 @@ class Definitions(Relations):
             if found is not None:
                 return found
         return None
+
+    def remade(self, key: str, script: ScriptState) -> bool:
+        """Note that a script makes a function; return whether the one before it of this name is the script's, too."""
+        again = self._made_in.get(key) == script.file
+        self._made_in[key] = script.file
+        return again
 
     def _function(self, name: str) -> Inline | None:
         make = self.unparsed_functions.pop(name, None)
@@ -496,6 +521,28 @@ def _is_foreign(statement: StatementState) -> bool:
     """Return whether a statement defines a function whose body is in another language than SQL."""
     parsed = statement.parsed
     return parsed.head == "create function" and any(note.code == "opaque" for note in parsed.diagnostics)
+
+
+def note_later(script: ScriptState, begins: Mapping[str, StatementState]) -> None:
+    """Note of each statement which names mean other tables, as those of the session are made further down.
+
+    Not of those that run at other times: in routines, branches and loops, and in other branches of a template.
+
+    Args:
+        script: Its statements.
+        begins: The statement that makes a temporary table first, by the table's name.
+    """
+    for one in script.statements:
+        if _is_nested(one) or isinstance(one.tree, nodes.Drop) or len(one.parsed.text) > _LONG:
+            continue
+        named = begins.keys() & set(_WORDS.findall(one.parsed.text.lower()))
+        later = [name for name in named if begins[name].index >= one.index and begins[name].variant == one.variant]
+        if later:
+            one.later = frozenset(later)
+
+
+def _is_nested(statement: StatementState) -> bool:
+    return statement.parsed.routine is not None or bool(statement.parsed.branch)
 
 
 def _temporary_table(tree: exp.Expr) -> exp.Expr | None:

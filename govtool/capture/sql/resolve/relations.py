@@ -112,7 +112,7 @@ class Relations:
     def _resolve_name(
         self, names: list[str], written: Sequence[str], statement: StatementState, temporary: bool
     ) -> str:
-        session = self._of_session(names, statement.script, temporary)
+        session = self._of_session(names, statement, temporary)
         if session:
             return session
         if "://" in names[0]:  # select * from 's3://bucket/x.parquet', which BigQuery's parser splits at its dots
@@ -132,11 +132,12 @@ class Relations:
                 names = [*split_name(default), names[0]]
         return self._qualified(names, statement)
 
-    def _of_session(self, names: list[str], script: ScriptState, temporary: bool) -> str:
+    def _of_session(self, names: list[str], statement: StatementState, temporary: bool) -> str:
         """Return the id of a temporary table; empty if the name is of no such table."""
-        last = names[-1]
+        last, script = names[-1], statement.script
         if len(names) == 1 or (len(names) == 3 and names[0] == "tempdb"):
-            return self._temporary(last, script) if temporary or last in script.temporary else ""
+            known = temporary or (last in script.temporary and last not in statement.later)
+            return self._temporary(last, script) if known else ""
         if len(names) == 2 and names[0] in _SESSION_SCHEMAS and last in script.temporary:
             return self._temporary(last, script)
         return ""

@@ -120,6 +120,8 @@ class StatementState:
         """A digest of what decides about these."""
         self.keys: TableKeys | None = None
         """The keys of the table that it makes, once they were looked for."""
+        self.later: frozenset[str] = frozenset()
+        """Names of temporary tables that the script makes further down: here they mean other tables."""
         self.outcomes: list[WalkOutcome] | None = None
         """Its walks, in order, where they are recorded."""
         self.replayable = False
@@ -132,7 +134,7 @@ class StatementState:
         """All that decides what a written table name means here; equal for statements that agree about it."""
         script = self.script
         session = (script.file, script.session) if script.temporary else None
-        return (session, script.dialect, self.catalog, self.schema, self.path)
+        return (session, script.dialect, self.catalog, self.schema, self.path, self.later)
 
     @property
     def first_variant(self) -> StatementState:

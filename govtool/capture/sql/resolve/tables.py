@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from govtool.capture.sql.resolve.definers import definer_of
-from govtool.capture.sql.resolve.definitions import OF_SESSION, Definitions, function_keys
+from govtool.capture.sql.resolve.definitions import OF_SESSION, Definitions, function_keys, note_later
 from govtool.capture.sql.resolve.fillers import Fillers
 from govtool.capture.sql.resolve.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.resolve.live_variables import assigning
@@ -112,8 +112,11 @@ class Tables(Definitions):
         """Add a script whose statements are parsed; find out what each of them defines."""
         self.scripts.append(script)
         special = self.special
+        self.begins.clear()
         for statement in script.statements:
             self._find_temporary(statement)
+        if self.begins:
+            note_later(script, self.begins)
         for statement in script.statements:
             self._find_definitions(statement)
         script.special = self.special > special
@@ -132,7 +135,9 @@ class Tables(Definitions):
                 made, earlier = self.functions.pop(key, None), self.unparsed_functions.get(key)
                 self._mark_function(key, statement.function_mark)
                 name = key.rpartition(OF_SESSION)[2]
-                self.unparsed_functions[key] = _maker(functions, statement, name, made, earlier)
+                self.unparsed_functions[key] = _maker(
+                    functions, statement, name, made, earlier, again=self.remade(key, script)
+                )
             self._register(statement)
 
     # ---- tables ---------------------------------------------------------------------------------------
@@ -465,13 +470,15 @@ def _maker(
     name: str,
     made: Inline | None,
     earlier: Callable[[], Inline | None] | None,
+    *,
+    again: bool,
 ) -> Callable[[], Inline | None]:
     """What makes a function, beside an earlier one of its name: made, or to be made."""
 
     def make() -> Inline | None:
         function = functions(statement, name)
         before = earlier() if earlier is not None else made
-        return before if function is None else function if before is None else function.beside(before)
+        return before if function is None else function if before is None else function.beside(before, again=again)
 
     return make
 

@@ -185,6 +185,7 @@ class StatementReader(SourcePositions):
                     first.start,
                     branches.tests,
                     "",
+                    None,
                 ),
             )
         )

@@ -8,9 +8,10 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.scripts import links, table_functions, table_types, triggers
+from govtool.capture.sql.scripts import links, session, table_functions, table_types, triggers
 from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.syntax import marks
 from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, like, split, word, word_set
 from govtool.names import fold, join_name
@@ -25,6 +26,7 @@ _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORE
 _BODY = frozenset({"BEGIN", "DECLARE"})
 _NO_BODY = word_set("OWNER CALLER DEFINER SELF RESTRICT IDENTITY NOT NULL")
 """Words behind an AS or IS that is not that of the body."""
+_SCHEMAS_OF_ALL = frozenset({"pg_catalog", "pg_temp", "information_schema"})
 _END: Final = re.compile(r"\s*;\s*END\b", re.IGNORECASE)
 _BEFORE_EVENTS = word_set("AFTER BEFORE OR OF FOR READS MODIFIES INSTEAD CONTAINS EACH")
 """Words behind which INSERT, UPDATE or DELETE is an event of a trigger, or a promise of a routine."""
@@ -42,6 +44,87 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     kind_at = _kind(tokens)
     if kind_at < 0:
         return _rule_or_synonym(reader, tokens)
+    if word(tokens[kind_at - 1]) == "AGGREGATE":  # BigQuery's AGGREGATE FUNCTION, which the parser does not know
+        tokens, kind_at = [*tokens[: kind_at - 1], *tokens[kind_at:]], kind_at - 1
+    if word(tokens[kind_at]) == "AGGREGATE" and _aggregate(reader, tokens, kind_at):
+        return None
+    if reader.lex.name != "postgres" or find_word(tokens, {"SET"}, kind_at + 2) < 0:
+        return _routine(reader, tokens, kind_at)
+    first = len(reader.statements)
+    tokens, change = _without_settings(tokens, kind_at + 2)
+    rest = _routine(reader, tokens, kind_at)
+    if change is not None:
+        reader.statements[first:] = [one._replace(within=change) for one in reader.statements[first:]]
+        for one in reader.statements[first:]:
+            if isinstance(one.tree, exp.Create):
+                _qualify(one.tree.args.get("expression"), change)
+    return rest
+
+
+def _aggregate(reader: StatementReader, tokens: list[Token], at: int) -> bool:
+    """Read PostgreSQL's ``CREATE AGGREGATE name (types) (SFUNC = f, FINALFUNC = g)``: a call is one of these functions.
+
+    Returns:
+        Whether it was read: as a function whose body calls them.
+    """
+    _, start = _name(tokens, at + 1, reader.lex.name)
+    if reader.lex.name != "postgres" or start >= len(tokens) or tokens[start].token_type != marks.L_PAREN:
+        return False
+    end = closing(tokens, start)
+    named = {}
+    for item in split(tokens[end + 2 : -1]):
+        if len(item) > 2 and item[1].token_type == marks.EQ:
+            named[word(item[0])] = reader.text[item[2].start : item[-1].end + 1]
+    if "SFUNC" not in named:
+        return False
+    types = split(tokens[start + 1 : end])
+    body = f"{named['SFUNC']}(NULL{''.join(f', ${number}' for number in range(1, len(types) + 1))})"
+    if "FINALFUNC" in named:
+        body = f"{named['FINALFUNC']}({body})"
+    heading = reader.text[tokens[at + 1].start : tokens[end].end + 1]
+    text = f"CREATE FUNCTION {heading} AS $$ SELECT {body} $$"
+    try:
+        tree = reader.lex.parse(reader.lex.tokenize(text), text)
+    except Exception:
+        return False
+    reader.add(tokens, tree, "parsed", head="create function")
+    return True
+
+
+def _qualify(body: object, change: SessionChange) -> None:
+    """Give the tables of a function's query the only schema of its search path: a call reads them from elsewhere."""
+    schemas = [name for name in change.search_path if name not in _SCHEMAS_OF_ALL]
+    if not isinstance(body, exp.Expr) or len(schemas) != 1:
+        return
+    own = {cte.alias for cte in body.find_all(exp.CTE)}
+    for table in body.find_all(exp.Table):
+        if table.args.get("db") is None and isinstance(table.this, exp.Identifier) and table.name not in own:
+            table.set("db", exp.to_identifier(schemas[0], quoted=True))
+
+
+def _without_settings(tokens: list[Token], start: int) -> tuple[list[Token], SessionChange | None]:
+    """Take PostgreSQL's ``SET name = value, value`` from the head of a routine: the parser does not know it.
+
+    Returns:
+        What is left, and what the settings change in how names resolve within the routine.
+    """
+    left, change = tokens[:start], None
+    at = start
+    while at < len(tokens) and word(tokens[at]) != "BEGIN":
+        if word(tokens[at]) != "SET" or at + 3 >= len(tokens):
+            left.append(tokens[at])
+            at += 1
+            continue
+        end = at + 4  # SET, name, TO or =, value
+        while end + 1 < len(tokens) and tokens[end].token_type == marks.COMMA:
+            end += 2
+        if word(tokens[at + 2]) != "FROM":  # FROM CURRENT: as where the routine is made
+            change = session.change(tokens[at:end], "postgres") or change
+        at = end
+    return [*left, *tokens[at:]], change
+
+
+def _routine(reader: StatementReader, tokens: list[Token], kind_at: int) -> list[Token] | None:
     kind = word(tokens[kind_at])
     # Wrapped text is encoded: the routine may read and write anything.
     if reader.lex.name == "oracle" and find_word(tokens[: kind_at + 6], {"WRAPPED"}, kind_at + 2) > 0:

@@ -51,6 +51,8 @@ class ParsedStatement(NamedTuple):
     """The conditions with queries or variables in them that decide whether it runs: of IF, ELSEIF, WHILE."""
     included: str = ""
     """The path, as written, of the script that it includes."""
+    within: SessionChange | None = None
+    """What the routine that it makes, or is in the body of, changes in how names resolve: ``SET search_path``."""
 
 
 class ConditionQuery(NamedTuple):

@@ -35,11 +35,17 @@ class Inline:
     types: tuple[str, ...] = ()
     """The types of its parameters, as written."""
     others: tuple[Inline, ...] = ()
-    """Functions of the same name with parameters of other types."""
+    """Functions of the same name with parameters of other types, or that a call further up may have meant."""
 
-    def beside(self, earlier: Inline) -> Inline:
-        """The same, with an earlier function of its name that it does not replace."""
-        kept = [one for one in (replace(earlier, others=()), *earlier.others) if one.types != self.types]
+    def beside(self, earlier: Inline, *, again: bool = False) -> Inline:
+        """The same, with an earlier function of its name that it does not replace.
+
+        Args:
+            earlier: The function and its ``others``.
+            again: The same script made it: its statements further up may call what is replaced here.
+        """
+        every = (replace(earlier, others=()), *earlier.others)
+        kept = [one for one in every if one.types != self.types or (again and one.body != self.body)]
         return replace(self, others=tuple(kept[:MAX_OVERLOADS]))
 
     def called(self, arguments: int, *, is_table: bool) -> list[Inline]:

@@ -112,6 +112,8 @@ _PRINTING: Final = (
     "raise_application_error",
 )
 """How the names begin of Oracle's own routines that set no variable."""
+_BARE_VARIABLES: Final = frozenset({"bigquery", "databricks", "spark"})
+"""Dialects whose scripts have variables outside of blocks, and no sign before their names."""
 _OUT: Final = re.compile(r"\bOUT\b", re.IGNORECASE)
 
 
@@ -134,6 +136,9 @@ def called(reader: StatementReader, tokens: list[Token], start: int = 1) -> None
         return
     if dialect in variables.TSQL:
         targets = outputs(tokens, dialect)
+        if len(tokens) > start + 3 and tokens[start + 2].token_type == marks.EQ:  # EXEC @result = name
+            targets.append(variables.target_of(tokens[start : start + 2], dialect))
+            name = "".join([token.text for token in tokens[start + 3 : name_end(tokens, start + 3)]]).lower()
     else:
         at = next((i for i, t in enumerate(tokens) if t.token_type == marks.L_PAREN), -1)
         if at > 0:
@@ -141,7 +146,7 @@ def called(reader: StatementReader, tokens: list[Token], start: int = 1) -> None
                 if not item or not (word(item[-1]) or item[-1].token_type == marks.IDENTIFIER):
                     continue  # a text or a number
                 bare = item[0].token_type in (marks.PARAMETER, marks.COLON)
-                if len(item) == 1 + bare and (bare or reader.flow.inside or dialect == "bigquery"):
+                if len(item) == 1 + bare and (bare or reader.flow.inside or dialect in _BARE_VARIABLES):
                     targets.append(variables.target_of(item, dialect))
         index = find_word(tokens, {"INTO"}, 2)
         if index > 0:

@@ -46,7 +46,7 @@ def _rename_column(walk: Walk, table: exp.Table, action: exp.RenameColumn) -> No
     name = walk.lookup.table_name(table)
     old, new = walk.name(_column_of(action.this)), walk.name(_column_of(action.args["to"]))
     output.add(new, walk.lookup.table(name).deps(old, walk.interner) if name else ())
-    if name and walk.dialect in _VIEWS_FOLLOW:
+    if name and walk.dialect in VIEWS_FOLLOW:
         output.add(old, walk.lookup.table(name).deps(new, walk.interner))
     write_to(walk, table, output, "alter", "update", kind_of(walk, table), None, defines=False)
 
@@ -72,15 +72,21 @@ def _add_columns(walk: Walk, table: exp.Table, action: exp.ColumnDef | exp.Schem
 
 
 def _change_column(walk: Walk, table: exp.Table, action: exp.AlterColumn) -> None:
-    """SET DEFAULT f(), and TYPE … USING f(c): what comes of a call of a function goes into the column."""
+    """SET DEFAULT f(), and TYPE … USING f(c): what comes of a call of a function or of other columns goes into it."""
     deps = call_deps(walk, action.args.get("default"))
     using = action.args.get("using")
-    if isinstance(using, nodes.Expr) and using.find(nodes.Anonymous) is not None:
+    if isinstance(using, nodes.Expr) and _brings_more(walk, walk.name(action.this), using):
         deps = over_columns(walk, walk.lookup.table(walk.lookup.table_name(table)), using)
     if deps:
         output = QueryOutput()
         output.add(walk.name(action.this), deps)
         write_to(walk, table, output, "alter", "update", kind_of(walk, table), None, defines=False)
+
+
+def _brings_more(walk: Walk, column: str, using: exp.Expr) -> bool:
+    """Return whether an expression has more in it than the column itself: a call, other columns."""
+    others = (walk.name(other.this) != column for other in using.find_all(nodes.Column))
+    return using.find(nodes.Anonymous) is not None or any(others)
 
 
 def _add_constraint(walk: Walk, table: exp.Table, action: exp.AddConstraint) -> None:
@@ -123,7 +129,7 @@ def _column_of(node: exp.Expr) -> exp.Expr:
     return node.this if isinstance(node, nodes.Column) else node
 
 
-_VIEWS_FOLLOW: Final = frozenset({"postgres", "redshift", "materialize", "risingwave", "sqlite"})
+VIEWS_FOLLOW: Final = frozenset({"postgres", "redshift", "materialize", "risingwave", "sqlite"})
 """Dialects whose views read a renamed column under its new name: what comes into it later is in them, too."""
 
 _ACTIONS: Final[dict[type, Callable[[Walk, exp.Table, Any], None]]] = {

@@ -11,7 +11,8 @@ from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import FILTER, JOIN
 from govtool.capture.sql.walk.expressions.expression import dependencies, refer_to
 from govtool.capture.sql.walk.expressions.naming import output_name
-from govtool.capture.sql.walk.expressions.rows import star_of
+from govtool.capture.sql.walk.expressions.rows import source_star, star_of
+from govtool.capture.sql.walk.expressions.stars import starred_columns
 from govtool.capture.sql.walk.queries.common_tables import environment
 from govtool.capture.sql.walk.queries.sources import add_source, add_sources
 from govtool.capture.sql.walk.query import QueryWalker
@@ -66,14 +67,24 @@ def _modifying(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment
         for when in node.args["whens"].expressions:
             refer_to(walk, when.args.get("condition"), touched, env, FILTER)
     for item in returning.expressions:
-        if isinstance(item, nodes.Star):
-            star = star_of(walk, touched)
+        star = _star(walk, item, touched, env)
+        if star is not None:
             for name, deps in zip(star.names, star.deps, strict=True):
                 output.add(name, deps)
             output.open.extend(star.open)
         else:
             output.add(output_name(walk, item), dependencies(walk, item, touched, env))
     return output
+
+
+def _star(walk: Walk, item: exp.Expr, touched: Scope, env: Environment | None) -> QueryOutput | None:
+    """The columns of ``*`` and ``t.*``; None of another item."""
+    if isinstance(item, nodes.Star):
+        return star_of(walk, touched)
+    if not isinstance(item, nodes.Column) or not isinstance(item.this, nodes.Star):
+        return None
+    source = touched.find(walk.qualifier(item.parts[:-1]))
+    return None if source is None else starred_columns(walk, item.this, touched, env, source_star(walk, source))
 
 
 QUERIES: Final[dict[type, QueryWalker]] = dict.fromkeys(
