@@ -4,7 +4,8 @@
     python -m bench.workflowgen figures --pieces 2 --only a/10  two pieces of one setting
     python -m bench.workflowgen figures --only page             the section again, from the file of results
 
-A piece is one run of one setting. Settings of one family on as many cores share a JVM, which is warmed up once.
+A piece is one run of one setting, with a store of its own. Settings of one family on as many cores share a JVM, which
+is warmed up once.
 Results are written down after each execution, so that a break loses one; a run that was broken off counts with the
 executions that it has. The page keeps the rows of settings that have no results here, with the commit of theirs.
 """
@@ -130,10 +131,9 @@ def _measure(results: Results, pieces: list[tuple[str, Setting]], executions: in
     family: Family = CarFamily() if first.family == "car" else ArcticFamily()
     with tempfile.TemporaryDirectory(prefix="workflowgen-") as text:
         folder = Path(text)
-        store = Store.init(str(folder / "store")).uri
         spark = start_session(first.master, first.partitions)
         try:
-            warm_up = first.spec(WARM_UP)
+            warm_up, store = first.spec(WARM_UP), Store.init(str(folder / "warm" / "store")).uri
             family.write(warm_up, folder / "warm" / "inputs")
             for _ in run_arms(family, warm_up, spark, folder / "warm", first.arms, store):
                 pass
@@ -144,6 +144,7 @@ def _measure(results: Results, pieces: list[tuple[str, Setting]], executions: in
                 runs.append({})  # not saved before it has an execution
                 spec, place = setting.spec(executions), folder / f"run{number}"
                 family.write(spec, place / "inputs")
+                store = Store.init(str(place / "store")).uri  # its own: what it holds is a part of what a commit costs
                 spark.conf.set(PARTITIONS, setting.partitions)
                 for costs in run_arms(family, spec, spark, place, setting.arms, store, len(runs), until):
                     arms = {arm: asdict(cost) for arm, cost in costs.items()}
