@@ -112,7 +112,8 @@ def _costs(names: list[str], measured: list[tuple[list[_Run], list[_Run]]]) -> I
 
 
 def _median(runs: list[_Run], kind: str) -> float:
-    return statistics.median([one["seconds"].get(kind, math.nan) for one in runs])
+    found: float = statistics.median([one["seconds"].get(kind, math.nan) for one in runs])
+    return found
 
 
 def _shares(seconds: dict[str, float]) -> dict[str, str]:
