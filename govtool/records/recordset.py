@@ -37,6 +37,10 @@ class RecordSet(TracedRows):
     ) -> ReplayAnswer:
         """These rows, of the output or at a boundary, evaluated over changed inputs and compared with what they were.
 
+        After ``where()``, and at a boundary, rows count as these if they agree with one of them in all columns that are
+        not computed. Others are left out, so that ``new`` has no rows with other values there; ``govtool replay``
+        compares the whole output. Rows at several boundaries at once are refused.
+
         Args:
             exclude: Rows of inputs to leave out, as a trace of the same plan found them; or by input a Spark SQL
                 boolean expression.

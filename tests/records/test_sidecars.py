@@ -115,6 +115,21 @@ def test_the_command_builds_and_removes(house, capsys):
     assert main(["index", "app-9", "--records"]) == 2
 
 
+def test_files_that_are_not_those_that_were_read_are_named(house, capsys):
+    files = sorted((house.folder / "data").glob("*.parquet"))
+    files[0].unlink()
+    assert main(["index", "app-2/0", "--records"]) == 0
+    out = capsys.readouterr().err
+    assert "by name: 3 files" in out
+    assert f"no keys for {files[0].as_uri()}: is gone" in out
+    for each in files[1:]:
+        each.unlink()
+    assert main(["index", "app-2/0", "--records"]) == 0
+    out = capsys.readouterr().err
+    assert out.count("is gone") == 4
+    assert "no trace of" not in out
+
+
 def test_at_most_eight_bytes_a_row(tmp_path):
     keys = KeySet((("a", "BIGINT"),), "test 1")
     data = tmp_path / "data"

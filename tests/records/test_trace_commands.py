@@ -631,3 +631,22 @@ def test_steps_that_are_alike_and_have_no_rows_are_one_line(shop):
     shown = "\n".join(render_trace("plain", report, 1))
     assert shown.count("64 × aggregate") == 1
     assert shown.count("aggregate") < 4
+
+
+def test_a_write_whose_private_values_lost_a_text_is_not_traced(shop, tmp_path, capsys):
+    """With ``***`` in the place of a literal its plan would be another one, and give other rows."""
+    shop.commit(
+        shop.run("SELECT name, land FROM users WHERE land <> 'nowhere'", "some", "users", run="app-7/0"),
+        shop.run("SELECT name FROM users WHERE name = 'bob'", "bobs", "users", run="app-7/1"),
+    )
+    text = tmp_path / "texts"
+    text.write_text("nowhere")
+    assert main(["store", "forget", "--text-file", str(text), "-q"]) == 0
+    for words in (
+        ["trace", "back", "some", "--where", "land = 'de'"],
+        ["replay", "app-7/0", "--without", "users", "--where", "name = 'bob'"],
+    ):
+        capsys.readouterr()
+        assert main(words) == 2
+        assert "usage.forgotten" in capsys.readouterr().err
+    assert main(["trace", "back", "bobs", "--where", "true", "--run", "app-7/1"]) == 0

@@ -355,7 +355,7 @@ def test_what_was_forgotten_of_values_is_no_damage():
     assert forget_text(store, ForgetRequest(texts=("kept",), author="ann")).held == ()
     assert "secret of app-1/0" in values_of(store)
     assert forget_text(store, ForgetRequest(texts=("secret of app-1",), author="ann")).held == ()
-    assert "***" in values_of(store)
+    assert values_of(store) is None, "with *** in its place the plan is another one"
     assert not [each for each in problems(store) if "app-1/0" in each.message]
     assert forgotten(store, "app-1/0").held == ()
     assert values_of(store) is None

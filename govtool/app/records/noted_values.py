@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage, fragments_beside_damage
 from govtool.errors import IntegrityError, StoreError
 from govtool.model.records import PRIVATE_VALUES, PrivateValues, RecordRun, decode_private
+from govtool.redaction import SECRET
 from govtool.store.commit import FragmentRef
 
 if TYPE_CHECKING:
@@ -30,6 +31,17 @@ def others_error(run: RecordRun) -> IntegrityError:
         code="store.corrupt-fragment",
         hint="govtool store fsck names the object; restore it from a backup or a copy of the store",
     )
+
+
+def lacks_texts(run: RecordRun, found: FragmentRef, values: PrivateValues) -> bool:
+    """Return whether texts were removed from the values of a write: with ``***`` instead, its plan is another one.
+
+    Args:
+        run: The write.
+        found: The fragment that holds its values: that which the write notes, or the one in its place.
+        values: Its values there.
+    """
+    return bool(run.private) and found.sha256 != run.private and SECRET in values.values
 
 
 class NotedValues:
@@ -65,7 +77,7 @@ class NotedValues:
         return (PRIVATE_VALUES, run.private) in self._tombstones.forgotten
 
     def read_all(self, runs: Iterable[RecordRun], damaged: list[DamagedFragment]) -> dict[str, PrivateValues]:
-        """The private values of all writes, by run id, without those that are not as a write notes.
+        """The private values of all writes, by run id, without those that are not as a write notes, or lack texts.
 
         Args:
             runs: The writes.
@@ -94,8 +106,11 @@ class NotedValues:
         """Replace the values of a write that were found under its name by those that it notes."""
         own = self.fragment_of(run)
         values = places[own.sha256].get(run.run) if own is not None else None
-        if values is not None:
-            found[run.run] = values
+        if own is not None and values is not None:
+            if lacks_texts(run, own, values):
+                del found[run.run]
+            else:
+                found[run.run] = values
             return
         del found[run.run]
         others = (self._refs[sha256] for sha256, rows in places.items() if run.run in rows)
@@ -117,17 +132,20 @@ class NotedValues:
         """
         kept: set[str] = set()
         unsure: dict[FragmentRef, None] = {}
+        replaced: set[str] = set()
         for run in runs:
             own = self.fragment_of(run)
             if not run.private:
                 unsure.update(dict.fromkeys(self._refs.values()))
             elif self.is_forgotten(run):
                 unsure.update({} if own is None else {own: None})
+                replaced.update([] if own is None else [own.sha256])
             else:  # nothing of them was removed; where they are not sound, fsck says so
                 kept.add(run.run)
         damaged: list[DamagedFragment] = []
         for ref in unsure:
-            kept.update(each.run for each in self._left(ref, damaged))
+            lacking = ref.sha256 in replaced
+            kept.update(each.run for each in self._left(ref, damaged) if not (lacking and SECRET in each.values))
         return None if damaged else kept
 
     def _left(self, ref: FragmentRef, damaged: list[DamagedFragment]) -> list[PrivateValues]:

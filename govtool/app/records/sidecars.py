@@ -67,7 +67,8 @@ def index_records(store: Reader, commit: Commit, runs: Iterable[RecordRun], *, r
         remove: Remove them instead; ``built`` and ``bytes`` then count what is gone.
 
     Returns:
-        The keys of each input. A write that cannot be traced has none, and says why.
+        The keys of each input. A write that cannot be traced has none, and says why; so does a file that is gone or has
+        changed, as its rows are in no trace.
 
     Raises:
         UsageError: none of the writes can be traced; the error is that of the first.
@@ -80,6 +81,7 @@ def index_records(store: Reader, commit: Commit, runs: Iterable[RecordRun], *, r
     answers: dict[tuple[str, tuple[str, ...]], BuiltKeys] = {}
     work: Callable[[OpenedWrite, Sequence[Wanted]], list[BuiltKeys]] = _removed if remove else _built
     failed: list[tuple[RecordRun, UsageError]] = []
+    lost: dict[str, BuiltKeys] = {}
     of_queries = [run for run in runs if not run.program]  # RDDs have no columns
     for run in of_queries:
         try:
@@ -89,9 +91,12 @@ def index_records(store: Reader, commit: Commit, runs: Iterable[RecordRun], *, r
             continue
         for each in work(opened, wanted_keys(opened.lineage)):
             answers.setdefault((each.dataset, each.columns), each)
+        if not remove:
+            lost.update((each.file, BuiltKeys(each.file, (), why=each.reason)) for each in opened.lineage.refused)
     if failed and len(failed) == len(of_queries):
         raise failed[0][1]
-    return [*answers.values(), *(BuiltKeys(run.output or run.run, (), why=error.message) for run, error in failed)]
+    untraced = (BuiltKeys(run.output or run.run, (), why=error.message) for run, error in failed)
+    return [*answers.values(), *lost.values(), *untraced]
 
 
 def _built(opened: OpenedWrite, wanted: Sequence[Wanted]) -> list[BuiltKeys]:

@@ -19,7 +19,7 @@ from govtool.app.records.damaged import (
     fragments_beside_damage,
     rows_beside_damage,
 )
-from govtool.app.records.noted_values import NotedValues, others_error
+from govtool.app.records.noted_values import NotedValues, lacks_texts, others_error
 from govtool.errors import IntegrityError, UsageError
 from govtool.model.positions import PRIVATE_POSITIONS, PositionsCost, decode_cost
 from govtool.model.records import (
@@ -319,7 +319,7 @@ def listed_inputs(run: RecordRun) -> tuple[Relation, ...]:
 
 
 def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str | None]:
-    """The plan or program of a write as it is stored, and its private values; None if those were removed.
+    """The plan or program of a write as it is stored, and its private values; None if they, or texts in them, are gone.
 
     Raises:
         IntegrityError: its plan is not in the store, its values are not those that it was recorded with, or a fragment
@@ -334,7 +334,9 @@ def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str
     private = _find(store, kept, PRIVATE_VALUES, decode_private, lambda each: each.run == run.run, run)
     if own is None and run.private and private is not None:
         raise others_error(run)
-    return plan.body, None if private is None else private.values
+    if private is None or (own is not None and lacks_texts(run, own, private)):
+        return plan.body, None
+    return plan.body, private.values
 
 
 def read_positions(store: Reader, commit: Commit, run: RecordRun) -> bytes | None:

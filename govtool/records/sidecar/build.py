@@ -34,8 +34,8 @@ class BuiltKeys:
     """The sidecars of one input by one set of columns.
 
     Attributes:
-        dataset: The input; of a write that cannot be traced, its output.
-        columns: The columns; none where the write cannot be traced.
+        dataset: The input; of a write that cannot be traced, its output; or a file that is gone or has changed.
+        columns: The columns; none where the write cannot be traced, or the file is not that which was read.
         built: Files that got one now.
         present: Files that had one.
         rows: Rows of those that were built.

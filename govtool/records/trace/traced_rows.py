@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -238,7 +239,9 @@ class TracedRows:
                 return ReachedRows(leaves[0], LocalRows(0, (self.lineage.ids.attribute("record", LONG),), ()))
             raise UnknownNameError(f"no rows of '{dataset}'", code="usage.no-rows", nearest=names)
         raise UsageError(
-            f"these rows are of several places: {', '.join(names)}", code="usage.several-datasets", nearest=names
+            f"these rows are of several places: {', '.join(_counted(parts))}",
+            code="usage.several-datasets",
+            nearest=names,
         )
 
     def _inputs(self, dataset: str | None) -> list[ReachedRows]:
@@ -403,6 +406,12 @@ class TracedRows:
             grade = self.lineage.graded(part.grade)
             lines.append(StepAnswer(name, grade.exactness, grade.why, rows))
         return lines
+
+
+def _counted(parts: Iterable[Part]) -> list[str]:
+    """The places of rows; a boundary that is read more than once, as by the sums of a pivot, with how often."""
+    times = Counter(map(part_name, parts))
+    return [name if count == 1 else f"{name} ({count} times)" for name, count in times.items()]
 
 
 def part_name(part: Part) -> str:
