@@ -8,6 +8,7 @@
 :mod:`step <govtool.app.erasure.step>` evaluates it,
 :mod:`decided <govtool.records.replay.decided>` judges its certainty.
 :mod:`driver <govtool.app.erasure.driver>` tells what passed through the driver,
+:mod:`module_jobs <govtool.app.erasure.module_jobs>` which functions of modules ran jobs, and on what,
 :mod:`plan <govtool.app.erasure.row_plan>` goes through the chain, and
 :mod:`found <govtool.app.erasure.found>` has its results.
 :mod:`copies <govtool.app.erasure.copies>` and :mod:`lines <govtool.app.erasure.lines>` write corrected files,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from govtool.app.erasure.module_jobs import CallWithJobs, JobsOfModules
 from govtool.app.records.exchange import FileExchange
 from govtool.app.records.runs import of_run, recorded_beside_damage
 from govtool.app.records.tables import listed_inputs, run_order
@@ -57,23 +58,47 @@ class RecordedChain:
         owners: The run that wrote a file.
         queries: Runs whose rows went to the driver.
         lost: Runs that belong to it, or may, and whose records cannot be read.
+        jobs: Calls of modules that made some of it, and whose functions ran jobs.
     """
 
     links: tuple[ChainLink, ...]
     owners: dict[Place, str] = field(default_factory=dict)
     queries: tuple[ChainLink, ...] = ()
     lost: tuple[UnreadableRun, ...] = ()
+    jobs: JobsOfModules = field(default_factory=JobsOfModules)
+
+    def reading(self) -> tuple[ChainLink, ...]:
+        """The writes, and the queries behind them."""
+        return (*self.links, *self.queries)
 
     def datasets(self) -> dict[str, None]:
         """The datasets that are read or written, inputs first."""
-        read = [leaf.dataset for link in self.links for leaf in link.reads]
+        read = [leaf.dataset for link in self.reading() for leaf in link.reads]
+        received = [dataset for each in self.jobs.calls for dataset in each.received]
         lost = [read.dataset for each in self.lost for read in each.run.inputs]
-        return dict.fromkeys([*read, *lost, *self.made()])
+        return dict.fromkeys([*read, *received, *lost, *self.made()])
 
     def made(self) -> dict[str, str]:
         """The datasets that are written, and a run that wrote each."""
         lost = {name: each.run.id for each in self.lost for name in sorted(each.writes())}
         return {**lost, **{link.output: link.run.run for link in self.links}}
+
+    def without_plan(self) -> dict[str, CallWithJobs]:
+        """The datasets that no recorded plan reads, and a call of a module that received each and ran jobs."""
+        read = {leaf.dataset for link in self.reading() for leaf in link.reads}
+        known = read | self.made().keys()
+        return {name: each for each in self.jobs.calls for name in each.received if name not in known}
+
+    def read_by_driver(self) -> dict[str, str]:
+        """The inputs that no write read, and what did, or may have."""
+        written = {leaf.dataset for link in self.links for leaf in link.reads}
+        calls = {name: call.name for call in self.jobs.calls for name in call.received}
+        found = {name: f"no recorded plan reads it, but jobs of {calls[name]} may have" for name in self.without_plan()}
+        for query in self.queries:
+            for name in (leaf.dataset for leaf in query.reads if leaf.dataset not in written):
+                what = f"jobs of {calls[name]}" if name in calls else f"the query {query.run.run}"
+                found.setdefault(name, f"no write reads it, but {what} did")
+        return found
 
 
 def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: bool) -> RecordedChain:
@@ -98,7 +123,24 @@ def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: boo
         wanted = exchange_of(links).joined(chosen) if all_runs else chosen
         links = [link for link in links if link.run.run in wanted]
         lost = _joined_by_name(links, lost) if all_runs else may_be_it
-    return replace(ordered(links), lost=tuple(lost))
+    jobs = JobsOfModules.of(store, commit).making({link.output for link in links})
+    if run is not None:
+        links += _queries_of(links, map(chain_link, known), jobs, all_runs)
+    return replace(ordered(links), lost=tuple(lost), jobs=jobs)
+
+
+def _queries_of(
+    links: Sequence[ChainLink], known: Iterable[ChainLink], jobs: JobsOfModules, all_runs: bool
+) -> list[ChainLink]:
+    """Queries that may have decided about some writes, and exchange no files with them.
+
+    They are the jobs of modules, and with ``all_runs`` the queries of each program.
+    """
+    have = {link.run.run for link in links}
+    programs = {link.run.application for link in links if all_runs}
+    programs -= {name for each in jobs.calls for name in each.applications}
+    queries = (link for link in known if not link.output and link.run.run not in have)
+    return [each for each in queries if each.run.application in programs or jobs.ran(each)]
 
 
 def _joined_by_name(links: Iterable[ChainLink], lost: Sequence[UnreadableRun]) -> list[UnreadableRun]:
@@ -166,7 +208,7 @@ def ordered(links: Iterable[ChainLink]) -> RecordedChain:
     outputs = {place: writes[name].output for place, name in owners.items()}
     order = exchange_of(writes.values()).ordered(writes)
     done = [_within(writes[name], outputs) for name in order]
-    return RecordedChain(tuple(done), owners, tuple(link for link in given if not link.output))
+    return RecordedChain(tuple(done), owners, tuple(_within(link, outputs) for link in given if not link.output))
 
 
 def _within(link: ChainLink, outputs: Mapping[Place, str]) -> ChainLink:

@@ -171,7 +171,9 @@ class _Copies:
         if planned.source:
             source = next(each for each in self._found.sources if each.dataset == planned.dataset)
             delta = source.delta()
-            links = [link for link in self._planned.chain.links if any(r.dataset == source.dataset for r in link.reads)]
+            links = [
+                link for link in self._planned.chain.reading() if any(r.dataset == source.dataset for r in link.reads)
+            ]
             return [_Part(delta, open_write(self._store, self._commit, links[0].run))]
         outcomes = {each.link.run.run: each for each in self._found.outputs}
         parts = []

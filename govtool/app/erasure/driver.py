@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.app.datasets.places import path_id
 from govtool.app.records.opening import open_write
 from govtool.app.records.tables import run_order
 from govtool.app.runs.lookup import read_history
 from govtool.app.workflow_runs.programs.actions import application_of
 from govtool.app.workflow_runs.programs.driver_code import UNKNOWN
 from govtool.app.workflow_runs.programs.driver_rows import WritesThatHang, has_constants, written_by_code
-from govtool.app.workflow_runs.stored import read_workflow_runs
 from govtool.errors import GovtoolError
-from govtool.records.execute.places import place_of
 from govtool.records.plan.nodes import LocalRows
 from govtool.records.plan.tree import walk_nodes
 from govtool.wording import few
@@ -43,38 +39,6 @@ def hanging_by_code(store: Reader, commit: Commit, folder: Path) -> WritesThatHa
 
 def _runs_of(store: Reader, commit: Commit, application: str) -> list[Run]:
     return [run for run in read_history(store, commit).runs if application_of(run) == application]
-
-
-@dataclass(frozen=True, slots=True)
-class JobsOfModules:
-    """What functions of modules made that ran jobs while they were called: these may have decided what it is.
-
-    Attributes:
-        received: By dataset that such a function made: its invocation, and the files of all that it received.
-    """
-
-    received: Mapping[str, tuple[str, frozenset[Place]]]
-
-    @classmethod
-    def of(cls, store: Reader, commit: Commit) -> JobsOfModules:
-        """Those of the runs of workflows in a version of a store."""
-        found = {}
-        for run in read_workflow_runs(store, commit)[0]:
-            for each in run.invocations:
-                if each.ran_jobs:
-                    paths = [path for _, path, _ in each.inputs] + [path for _, _, path in each.state]
-                    relations = (run.relations[path] for path in paths if path in run.relations)
-                    files = frozenset(place_of(file) for relation in relations for file in relation.files)
-                    made = [path for _, path in each.outputs] + [path for _, _, path in each.new_state]
-                    found.update({path_id(path): (f"{each.module}#{each.number}", files) for path in made})
-        return cls(found)
-
-    def decided(self, output: str, reached: Collection[Place]) -> str:
-        """Say why a dataset may be another one without rows that reached some files; empty if it cannot."""
-        name, files = self.received.get(output, ("", frozenset()))
-        if files.isdisjoint(reached):
-            return ""
-        return f"jobs ran while {name} was called, and may have decided with rows that it received what it made"
 
 
 def through_driver(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from govtool.graph.index import Index
 
 _CANDIDATES = 20
+_NO_COLUMN = "no column of it is known to hold the subject's key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +189,16 @@ def subject_keys(
         found.add([dataset], column, why)
     _check_without(without, found.wanted)
     rest = [name for name in inputs if name not in found.wanted and name not in without]
+    by_driver = chain.read_by_driver()
     return SubjectKeys(
         {name: tuple(columns.values()) for name, columns in found.wanted.items()},
         tuple(
-            _unsearched(name, _short(name, known, relations, made), joined.get(name), graph.possible.get(name))
+            _unsearched(
+                name,
+                _short(name, known, relations, made),
+                joined.get(name),
+                "; ".join(filter(None, (graph.possible.get(name, _NO_COLUMN), by_driver.get(name)))),
+            )
             for name in rest
         ),
         tuple(Unsearched(name, f"declared {where} to hold nothing about a subject") for name, where in without.items()),
@@ -297,14 +304,14 @@ def datasets_without_subject(
     return found
 
 
-def _unsearched(dataset: str, name: str, joined: tuple[str, str] | None, possible: str | None) -> Unsearched:
+def _unsearched(dataset: str, name: str, joined: tuple[str, str] | None, possible: str) -> Unsearched:
     nothing = f"--no-subject {name}, if it holds nothing about a subject"
     if joined is not None:
         column, why = joined
         hint = f"--key {name}.{column}, if the rows with the subject's key are the subject's; {nothing}"
         return Unsearched(dataset, f"column {column} is {why}", hint)
     hint = f"--key {name}.COLUMN, if a column of it holds the subject's key; {nothing}"
-    return Unsearched(dataset, possible or "no column of it is known to hold the subject's key", hint)
+    return Unsearched(dataset, possible, hint)
 
 
 def _short(dataset: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]) -> str:

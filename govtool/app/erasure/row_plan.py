@@ -18,7 +18,7 @@ from govtool.app.erasure.alone import may_come_alone
 from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
-from govtool.app.erasure.driver import JobsOfModules, driver_had, hanging_by_code, through_driver
+from govtool.app.erasure.driver import driver_had, hanging_by_code, through_driver
 from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
 from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
@@ -99,23 +99,24 @@ class _Walk:
     """Datasets that the subject's rows may be in by runs whose records cannot be read."""
     _hanging: WritesThatHang = field(init=False)
     """The writes of an application that hang on what it collected."""
-    _jobs: JobsOfModules = field(init=False)
     _files: int = 0
 
     def __post_init__(self) -> None:
         self._hanging = hanging_by_code(self.store, self.commit, Path.cwd())
-        self._jobs = JobsOfModules.of(self.store, self.commit)
 
     def go(self) -> RowErasure:
         """Search every input, and evaluate every write that a change reaches."""
-        closed = [each for link in self.chain.links for each in self._search_inputs(link)]
+        closed = [each for link in self.chain.reading() for each in self._search_inputs(link)]
         for link, dataset, error in closed:
             self._note_closed(link, dataset, error)
+        self._note_without_plan()
         size = -1
         while size != len(self._reached):  # a query of the driver may read what a later write made
             size = len(self._reached)
             for link in self.chain.links:
                 self._spread(link)
+            for query in self.chain.queries:
+                self._note_joined(query)
             for each in self.chain.lost:
                 self._spread_unreadable(each)
         self._alone = {place_of(f): name for name, place in self._unsearched_places() for f in place}
@@ -165,6 +166,16 @@ class _Walk:
             )
             self._unknown_files(link, dataset, None, f"its input {dataset} cannot be searched")
 
+    def _note_without_plan(self) -> None:
+        """Note the inputs that should be searched, and that no recorded plan reads."""
+        for dataset, call in self.chain.without_plan().items():
+            if dataset in self.keys.wanted:
+                why = f"no recorded plan reads it, and it cannot be searched; {call.name} received it, and ran jobs"
+                self.not_searched[dataset, ""] = Unsearched(dataset, why)
+                for place in call.received[dataset]:
+                    self._unknown[place] = f"its input {dataset} cannot be searched"
+                    self._reached.add(place)
+
     def _is_reached(self, link: ChainLink) -> bool:
         return link.output in self.keys.wanted or bool(link.read_places() & self._reached)
 
@@ -172,7 +183,7 @@ class _Walk:
         """Note the results that a write derived from rows of the subject, and the inputs it read beside them."""
         if link.run.run not in self._driver:
             why = through_driver(self.store, self.commit, self.chain, link, self._reached, self._hanging)
-            why = why or self._jobs.decided(link.output, self._reached)
+            why = why or self.chain.jobs.decided(link.output, self._reached, self.chain.queries)
             self._driver.update({link.run.run: why} if why else {})
         if link.run.run in self._driver or self._is_reached(link):
             self._note_joined(link)
@@ -230,7 +241,7 @@ class _Walk:
 
     def _unsearched_places(self) -> Iterator[tuple[str, tuple[File, ...]]]:
         """The files of inputs that are unknown as a whole."""
-        for leaf in (leaf for link in self.chain.links for leaf in link.reads):
+        for leaf in (leaf for link in self.chain.reading() for leaf in link.reads):
             if leaf.dataset in self._joined:
                 yield leaf.dataset, leaf.files
 
@@ -283,7 +294,7 @@ class _Walk:
 
     def _unknown_files(self, write: OpenedWrite | ChainLink, dataset: str, uri: str | None, why: str) -> None:
         """Note that it is not known what becomes of an input's files: of one, or of all."""
-        for link in self.chain.links:
+        for link in self.chain.reading():
             own = link.reads if link.run.run == write.run.run else ()
             files = [file for leaf in own if leaf.dataset == dataset for file in leaf.files]
             for place in (place_of(file) for file in files if uri in (None, file.uri)):

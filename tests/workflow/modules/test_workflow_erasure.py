@@ -153,3 +153,51 @@ def test_what_a_module_decides_by_jobs_is_unknown(spark, tmp_path):
     assert len(outputs) == 2
     assert all("jobs ran while Choose#" in row.why for each in outputs for row in each.unknown)
     assert all(each.unknown for each in outputs)
+
+
+def test_inputs_that_only_jobs_of_a_module_read(spark, tmp_path):
+    """No plan of a write reads Payments, and none at all reads Hidden: both may decide what is made."""
+    kinds = "customer string, amount int"
+
+    def chosen(payments, hidden, others):
+        many = payments.count() > 2 and hidden.rdd.count() > 1
+        return {"Out": others.where("amount > 3") if many else others}
+
+    relations = {"Payments": kinds, "Hidden": kinds, "Others": kinds}
+    module = govtool.module("Choose", relations, (), {"Out": kinds})(chosen)
+    other = govtool.module("Plain", {"Rates": kinds}, (), {"Same": kinds})(lambda rates: {"Same": rates})
+    write_payments(tmp_path / "in")
+    for name in ("Hidden", "Others", "Rates"):
+        (tmp_path / f"in/{name}.csv").write_text("customer,amount\nann,1\nkim,5\n")
+    store = Store.init(str(tmp_path / "store")).uri
+    for name, each in (("w", module), ("plain", other)):
+        flow = govtool.Workflow(name, [each])
+        govtool.run_workflow(flow, tmp_path / "in", state=tmp_path / name, mode="records", store=store, spark=spark)
+    graph = govtool.open(store)
+
+    def planned(name, run="w", **more):
+        plan = graph.erase_plan(f"{name}.customer={SUBJECT}", run=run, **more)
+        unknown = [each for each in plan.datasets if each.dataset.endswith("/Out") and each.unknown]
+        why = {each.what.rpartition("/in/")[2]: each.why for each in plan.not_searched}
+        return {name.rpartition("/in/")[2]: len(rows) for name, rows in plan.tokens.items()}, len(unknown), why
+
+    files = ["1/Payments.parquet", "2/Payments.parquet"]
+    tokens, unknown, why = planned("Payments")
+    assert (tokens, unknown) == (dict(zip(files, (2, 1), strict=True)), 2)
+    assert sorted(why) == ["Hidden.csv", "Others.csv"]
+    assert why["Hidden.csv"].endswith("no recorded plan reads it, but jobs of Choose#2 may have")
+    _, unknown, why = planned("Others")
+    assert (unknown, sorted(why)) == (2, [*files, "Hidden.csv"])
+    assert why[files[0]].endswith("no write reads it, but jobs of Choose#1 did")
+    assert planned("Others", no_subject=["Payments", "Hidden"])[2] == {}
+    tokens, unknown, why = planned("Hidden", no_subject=["Payments", "Others"])
+    assert (tokens, unknown, sorted(why)) == ({}, 2, ["Hidden.csv"])
+    assert "it cannot be searched; Choose#2 received it, and ran jobs" in why["Hidden.csv"]
+    assert planned("Rates", "plain") == ({"Rates.csv": 1}, 0, {})  # jobs of another run of the session are not its own
+
+    plan = graph.erase_plan(f"Payments.customer={SUBJECT}", run="w", no_subject=["Hidden", "Others"])
+    (tmp_path / "plan.json").write_text(json.dumps(plan.to_dict()), encoding="utf-8")
+    certificate = govtool.apply_erasure(tmp_path / "plan.json", to=tmp_path / "corrected", store=store).document
+    copies = [(each["dataset"].rpartition("/in/")[2], each["verified"]) for each in certificate["datasets"]]
+    assert copies == [(file, "searched") for file in files]
+    assert len(certificate["not_written"]) == 2

@@ -1,0 +1,115 @@
+"""Functions of modules that ran jobs while they were called: what these read may have decided what was made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from govtool.app.datasets.places import path_id
+from govtool.app.workflow_runs.stored import read_workflow_runs
+from govtool.records.execute.places import place_of
+
+if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
+    from govtool.records.execute.places import Place
+    from govtool.store import Commit, Reader
+
+
+class DriverQuery(Protocol):
+    """A recorded query whose rows went to the driver."""
+
+    @property
+    def run(self) -> RecordRun:
+        """The query."""
+
+    def read_places(self) -> set[Place]:
+        """The files that it read."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallWithJobs:
+    """A call of a module whose function ran jobs: these may have decided what it made.
+
+    Attributes:
+        name: The invocation, ``Post#2``.
+        applications: The applications of its run.
+        received: The files of what it received, by dataset.
+        made: The datasets that it made.
+    """
+
+    name: str
+    applications: frozenset[str]
+    received: Mapping[str, frozenset[Place]]
+    made: frozenset[str]
+
+    def received_places(self) -> frozenset[Place]:
+        """The files of all that it received."""
+        return frozenset().union(*self.received.values())
+
+
+@dataclass(frozen=True, slots=True)
+class JobsOfModules:
+    """What functions of modules made that ran jobs while they were called: these may have decided what it is.
+
+    Attributes:
+        calls: The calls of such functions.
+        relations: The files of all relations of workflows.
+    """
+
+    calls: tuple[CallWithJobs, ...] = ()
+    relations: frozenset[Place] = frozenset()
+
+    @classmethod
+    def of(cls, store: Reader, commit: Commit) -> JobsOfModules:
+        """Those of the runs of workflows in a version of a store."""
+        runs = read_workflow_runs(store, commit)[0]
+        files = {
+            (run.id, path): frozenset(map(place_of, relation.files))
+            for run in runs
+            for path, relation in run.relations.items()
+        }
+        calls = []
+        for run in runs:
+            for each in run.invocations:
+                if each.ran_jobs:
+                    paths = [path for _, path, _ in each.inputs] + [path for _, _, path in each.state]
+                    made = [path for _, path in each.outputs] + [path for _, _, path in each.new_state]
+                    calls.append(
+                        CallWithJobs(
+                            f"{each.module}#{each.number}",
+                            frozenset(run.applications),
+                            {path_id(path): files[run.id, path] for path in paths if (run.id, path) in files},
+                            frozenset(map(path_id, made)),
+                        )
+                    )
+        return cls(tuple(calls), frozenset().union(*files.values()))
+
+    def making(self, outputs: Collection[str]) -> JobsOfModules:
+        """Those that made some datasets."""
+        return replace(self, calls=tuple(each for each in self.calls if not each.made.isdisjoint(outputs)))
+
+    def ran(self, query: DriverQuery) -> bool:
+        """Return whether a query may be a job of one of these functions: it read what one received, or other files."""
+        read = query.read_places()
+        own = [each for each in self.calls if query.run.application in each.applications]
+        return any(read & each.received_places() for each in own) or (bool(own) and read.isdisjoint(self.relations))
+
+    def decided(self, output: str, reached: Collection[Place], queries: Iterable[DriverQuery]) -> str:
+        """Say why a dataset may be another one without rows that reached some files; empty if it cannot.
+
+        Args:
+            output: The dataset.
+            reached: The files.
+            queries: Queries whose rows went to the driver. A function may read files that it did not receive.
+        """
+        for each in self.calls:
+            if output in each.made:
+                if not each.received_places().isdisjoint(reached):
+                    why = "may have decided with rows that it received what it made"
+                    return f"jobs ran while {each.name} was called, and {why}"
+                own = (query for query in queries if query.run.application in each.applications)
+                if any(not (query.read_places() - self.relations).isdisjoint(reached) for query in own):
+                    why = "may have decided with rows that it did not receive what it made"
+                    return f"jobs ran while {each.name} was called, and {why}"
+        return ""
