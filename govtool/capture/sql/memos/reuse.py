@@ -376,6 +376,8 @@ class _Attempt:
         del self._memos[script]
         script.variables, script.template = parsed.variables, parsed.template
         script.statements = [_become(known.get(s.index, s), s, script) for s in parsed.statements]
+        if script.temporary:
+            self._batch.begin_temporaries(script, frozenset())
 
     # ---- after the walk ----------------------------------------------------------------------------------
 

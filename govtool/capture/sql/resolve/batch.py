@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql.memos.looks import depends_by_looks, looks_hold
+from govtool.capture.sql.resolve.definitions import mark_target
 from govtool.capture.sql.resolve.live_variables import live
 from govtool.capture.sql.resolve.relations import USUAL_SCHEMAS, column_name
 from govtool.capture.sql.resolve.states import StatementState, WalkOutcome
@@ -176,6 +177,8 @@ class Batch(Tables):
     def _walk(self, statement: StatementState, tree: exp.Expr | None) -> None:
         if tree is None:
             return
+        if statement.begins:
+            mark_target(tree)
         walk = Walk(statement.script.dialect, self.interner, Surroundings(self, statement))
         self._give_variables(walk, statement)
         if isinstance(tree, nodes.Declare):
@@ -187,7 +190,7 @@ class Batch(Tables):
         walk.tests = statement.parsed.tests
         walk.redefined = self.unread
         statement.writes = writes_of(walk, tree)
-        self._complete_writes(walk, statement)
+        self._complete_writes(walk, statement, tree)
         if self.keeps_places and not statement.script.logged:
             self._place(statement, walk, tree)
         statement.diagnostics.extend(walk.diagnostics)
@@ -213,7 +216,7 @@ class Batch(Tables):
             walk.variables = True
             walk.parameters |= frozenset(known) if walk.dialect != "snowflake" else _NONE
 
-    def _complete_writes(self, walk: Walk, statement: StatementState) -> None:
+    def _complete_writes(self, walk: Walk, statement: StatementState, tree: exp.Expr) -> None:
         """Add to writes what the statement alone does not show: its name, triggers, partitions."""
         for write in statement.writes:
             if not write.target and write.kind == "select" and statement.relation:
@@ -235,7 +238,7 @@ class Batch(Tables):
         if self.triggers and routine is not None and statement.writes:
             statement.writes += needs_of_trigger(walk, statement.writes, self.triggering(routine))
         if self.partitions or self.heirs:
-            statement.writes += self._into_partitions(statement)
+            statement.writes += self._into_partitions(statement.writes, tree)
         if self.locations:
             statement.writes += self._into_files(statement.writes)
 
@@ -284,17 +287,16 @@ class Batch(Tables):
                     statement.diagnostics.append(Diagnostic("place", "info", what))
                     break
 
-    def _into_partitions(self, statement: StatementState) -> list[Write]:
+    def _into_partitions(self, writes: list[Write], tree: exp.Expr) -> list[Write]:
         """The same writes once more, of each table that has rows of the one that is written.
 
         Rows that go into a table are found in its partitions, and theirs; those that are changed or deleted, in tables
         that inherit from it, too.
         """
-        tree = statement.tree
         target = tree.this if isinstance(tree, (nodes.Update, nodes.Delete, nodes.Merge)) else None
         alone = isinstance(target, nodes.Table) and bool(target.args.get("only"))
         found: list[Write] = []
-        for write in statement.writes:
+        for write in writes:
             if write.kind == "partition" or write.mode not in ("append", "update", "delete"):
                 continue
             for name in self._parts(write.target, heirs=write.mode != "append" and not alone):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -56,8 +57,6 @@ class Definitions(Relations):
         super().__init__(schema)
         self.functions: dict[str, Inline] = {}
         self._made_in: dict[str, str] = {}
-        self.begins: dict[str, StatementState] = {}
-        """Of the script that is added, what makes its temporary tables first."""
         self.function_marks: dict[str, str] = {}
         """By function a digest of the script that defines it, where walks are recorded."""
         self._no_functions: set[str] = set()
@@ -112,16 +111,31 @@ class Definitions(Relations):
         elif isinstance(tree, nodes.Declare):
             self._find_declared(tree, statement)
         else:
-            table = _temporary_table(tree)
-            if isinstance(table, nodes.Schema):
-                table = table.this
-            if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
-                name = self._part(table.this, statement.script.dialect)
-                if name not in statement.script.temporary and not _is_nested(statement):
-                    self.begins[name] = statement
-                    if table.args.get("db") is None:  # the table that the statement reads is another
-                        table.this.set("temporary", True)
-                statement.script.temporary.add(name)
+            table = _temporary_target(tree)
+            if table is not None:
+                statement.script.temporary.add(self._part(table.this, statement.script.dialect))
+
+    def begin_temporaries(self, script: ScriptState, known: AbstractSet[str]) -> None:
+        """Find what makes each temporary table of a script first: above it, the name means another table.
+
+        Args:
+            script: Its statements, with trees or stubs.
+            known: Temporary tables that the session has before.
+        """
+        seen = set(known)
+        begins: dict[str, StatementState] = {}
+        for statement in script.statements:
+            table = None if statement.tree is None else _temporary_target(statement.tree)
+            if table is None:
+                continue
+            name = self._part(table.this, script.dialect)
+            if name not in seen and not _is_nested(statement):
+                begins[name] = statement
+                statement.begins = True
+                mark_target(statement.tree)
+            seen.add(name)
+        if begins:
+            _note_later(script, begins)
 
     def _find_returned(self, tree: exp.Set, statement: StatementState) -> None:
         """An assignment, perhaps to the rows that a table function returns."""
@@ -523,14 +537,17 @@ def _is_foreign(statement: StatementState) -> bool:
     return parsed.head == "create function" and any(note.code == "opaque" for note in parsed.diagnostics)
 
 
-def note_later(script: ScriptState, begins: Mapping[str, StatementState]) -> None:
+def mark_target(tree: exp.Expr | None) -> None:
+    """Mark the name of the temporary table that a statement makes: a table of that name which it reads is another."""
+    table = None if tree is None else _temporary_target(tree)
+    if table is not None and table.args.get("db") is None:
+        table.this.set("temporary", True)
+
+
+def _note_later(script: ScriptState, begins: Mapping[str, StatementState]) -> None:
     """Note of each statement which names mean other tables, as those of the session are made further down.
 
     Not of those that run at other times: in routines, branches and loops, and in other branches of a template.
-
-    Args:
-        script: Its statements.
-        begins: The statement that makes a temporary table first, by the table's name.
     """
     for one in script.statements:
         if _is_nested(one) or isinstance(one.tree, nodes.Drop) or len(one.parsed.text) > _LONG:
@@ -538,11 +555,19 @@ def note_later(script: ScriptState, begins: Mapping[str, StatementState]) -> Non
         named = begins.keys() & set(_WORDS.findall(one.parsed.text.lower()))
         later = [name for name in named if begins[name].index >= one.index and begins[name].variant == one.variant]
         if later:
-            one.later = frozenset(later)
+            one.later, one.names = frozenset(later), None
 
 
 def _is_nested(statement: StatementState) -> bool:
     return statement.parsed.routine is not None or bool(statement.parsed.branch)
+
+
+def _temporary_target(tree: exp.Expr) -> exp.Table | None:
+    """Return the name of the temporary table that a statement makes; None if it makes none, or names none."""
+    table = _temporary_table(tree)
+    if isinstance(table, nodes.Schema):
+        table = table.this
+    return table if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier) else None
 
 
 def _temporary_table(tree: exp.Expr) -> exp.Expr | None:

@@ -122,6 +122,8 @@ class StatementState:
         """The keys of the table that it makes, once they were looked for."""
         self.later: frozenset[str] = frozenset()
         """Names of temporary tables that the script makes further down: here they mean other tables."""
+        self.begins = False
+        """Whether it makes a temporary table that the session did not have before."""
         self.outcomes: list[WalkOutcome] | None = None
         """Its walks, in order, where they are recorded."""
         self.replayable = False

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from govtool.capture.sql.resolve.definers import definer_of
-from govtool.capture.sql.resolve.definitions import OF_SESSION, Definitions, function_keys, note_later
+from govtool.capture.sql.resolve.definitions import OF_SESSION, Definitions, function_keys
 from govtool.capture.sql.resolve.fillers import Fillers
 from govtool.capture.sql.resolve.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.resolve.live_variables import assigning
@@ -112,11 +112,11 @@ class Tables(Definitions):
         """Add a script whose statements are parsed; find out what each of them defines."""
         self.scripts.append(script)
         special = self.special
-        self.begins.clear()
+        known = set(script.temporary)
         for statement in script.statements:
             self._find_temporary(statement)
-        if self.begins:
-            note_later(script, self.begins)
+        if len(script.temporary) > len(known):
+            self.begin_temporaries(script, known)
         for statement in script.statements:
             self._find_definitions(statement)
         script.special = self.special > special

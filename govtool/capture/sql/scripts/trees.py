@@ -27,7 +27,7 @@ MANY = 500_000
 
 _LASTING: Final = (
     *(exp.TemporaryProperty, exp.VolatileProperty),
-    *(exp.PartitionedOfProperty, exp.PartitionedByProperty),
+    *(exp.PartitionedOfProperty, exp.PartitionedByProperty, exp.InheritsProperty),
 )
 """Properties of tables that matter to other statements."""
 _LEAVES: Final = (exp.Identifier, exp.Literal)
