@@ -16,6 +16,7 @@ def ran(spark, tmp_path_factory):
     spool, folder = tmp_path_factory.mktemp("spool"), tmp_path_factory.mktemp("placeless")
     session = spark.newSession()
     session.range(5).selectExpr("id AS k", "id * 2 AS v").write.parquet(f"{folder}/in")
+    session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # the input's write is not one of these
     recorder = Recorder(Spool(str(spool)))
     recorder.attach(session)
     active = session._get_j_spark_session_class(session._jvm).setActiveSession
