@@ -508,6 +508,22 @@ def test_a_script_of_a_memo_that_is_opened_has_trees_within_the_room_too(two: _T
 
 
 @pytest.mark.parametrize(
+    "script",
+    [
+        "CREATE VIEW v AS SELECT * FROM users; CREATE TEMP TABLE users AS SELECT *, 1 AS k FROM users WHERE id > 1;\n"
+        "CREATE TABLE made AS SELECT * FROM users;",
+        "CREATE TABLE kid () INHERITS (users); UPDATE users SET email = a.id FROM a; DELETE FROM ONLY users;",
+    ],
+)
+def test_a_script_that_is_opened_knows_its_temporary_tables_and_what_inherits(two: _Two, script: str):
+    two.write("script.sql", script)
+    two.ingest()
+    two.write("ddl.sql", "CREATE TABLE users (id int, phone text);\nCREATE TABLE orders (id int, user_id int);")
+    two.ingest()
+    assert "script.sql" in two.extracted
+
+
+@pytest.mark.parametrize(
     ("parent", "child"),
     [
         ("CREATE TABLE p (id int PRIMARY KEY, n int);", "CREATE TABLE c (pid int REFERENCES p ON DELETE CASCADE);"),
