@@ -41,13 +41,15 @@ def section(earlier: Path, checkout: Path | None = None, rounds: int = ROUNDS) -
         checkout: Of mozilla/bigquery-etl, whose queries are read, too.
         rounds: Of each measurement.
     """
+    from bench.compiled import compiled
     from bench.corpora import bigquery_etl, shop, tpc_ds, tpc_h
     from bench.page import table
     from govtool.build_form import COMPILED, PURE
 
     corpora = [tpc_ds(), tpc_h(), *shop(), *([] if checkout is None else [bigquery_etl(checkout)])]
     with tempfile.TemporaryDirectory() as work:
-        folders = {PURE: (earlier, ROOT), COMPILED: (_compiled(earlier, work, "old"), _compiled(ROOT, work, "new"))}
+        both = (compiled(Path(work, "earlier"), earlier), compiled(Path(work, "now")))
+        folders = {PURE: (earlier, ROOT), COMPILED: both}
         found = {wanted: [_in_turn(corpus, pair, rounds) for corpus in corpora] for wanted, pair in folders.items()}
     commit = subprocess.run(
         ["git", "-C", str(earlier), "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True
@@ -74,14 +76,6 @@ goal: 3%. What other changes since then cost or save is in all of them.
 
 {table(["extractor", "texts", "lineage", "with evidence", "… without places"], cost)}
 """
-
-
-def _compiled(checkout: Path, work: str, name: str) -> Path:
-    """A copy of the package of a checkout, compiled."""
-    folder = Path(work) / name
-    command = [sys.executable, str(checkout / "hatch_build.py"), str(folder)]
-    subprocess.run(command, cwd=checkout, check=True, capture_output=True)
-    return folder
 
 
 def _in_turn(corpus: Corpus, pair: tuple[Path, Path], rounds: int) -> tuple[list[_Run], list[_Run]]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import sqlglot
 
+from bench.compiled import compiled
 from bench.corpora import ROOT, Corpus, bigquery_etl, shop, tpc_ds, tpc_h
 from bench.page import table
 from govtool.build_form import COMPILED, PURE, form
@@ -45,7 +46,7 @@ def section(checkout: Path | None = None, rounds: int = ROUNDS) -> str:
     """
     measured: dict[str, list[_Row]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "hatch_build.py", folder], cwd=ROOT, check=True, capture_output=True)
+        compiled(Path(folder))
         for wanted, path in ((COMPILED, f"{folder}{os.pathsep}{ROOT}"), (PURE, str(ROOT))):
             command = [sys.executable, "-P", "-m", "bench.lineage", str(rounds)]
             command += [] if checkout is None else [str(checkout)]

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.compiled import compiled
 from bench.corpora import ROOT
 from bench.page import table
 from govtool.build_form import COMPILED, PURE
@@ -43,8 +44,7 @@ def section(checkout: Path, sizes: tuple[int, ...] = SIZES) -> str:
     """Return the section of docs/benchmarks.md."""
     rows = []
     with tempfile.TemporaryDirectory() as package:
-        subprocess.run([sys.executable, "hatch_build.py", package], cwd=ROOT, check=True, capture_output=True)
-        for extractor, path in ((COMPILED, Path(package)), (PURE, ROOT)):
+        for extractor, path in ((COMPILED, compiled(Path(package))), (PURE, ROOT)):
             for size in sizes:
                 rows.append([extractor, *_row(checkout, size, path)])
                 print(rows[-1], file=sys.stderr, flush=True)
