@@ -57,6 +57,7 @@ COMPILED = (
     "capture/sql/folding/results.py",
     "capture/sql/resolve/surroundings.py",
     "capture/sql/resolve/tables.py",
+    "capture/sql/resolve/temporary_tables.py",
     "capture/sql/scripts/**/[a-z]*.py",
     "capture/sql/walk/**/[a-z]*.py",
 )

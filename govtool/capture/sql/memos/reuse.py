@@ -43,6 +43,7 @@ from govtool.capture.sql.resolve.inclusions import mark_missing_scripts
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.routine_calls import defined_routines, mark_unknown_calls, missing_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
+from govtool.capture.sql.resolve.temporary_tables import note_later
 from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
@@ -377,7 +378,7 @@ class _Attempt:
         script.variables, script.template = parsed.variables, parsed.template
         script.statements = [_become(known.get(s.index, s), s, script) for s in parsed.statements]
         if script.temporary:
-            self._batch.begin_temporaries(script, frozenset())
+            note_later(script, frozenset())
 
     # ---- after the walk ----------------------------------------------------------------------------------
 

@@ -12,13 +12,13 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql.memos.looks import depends_by_looks, looks_hold
-from govtool.capture.sql.resolve.definitions import mark_target
 from govtool.capture.sql.resolve.live_variables import live
 from govtool.capture.sql.resolve.relations import USUAL_SCHEMAS, column_name
 from govtool.capture.sql.resolve.states import StatementState, WalkOutcome
 from govtool.capture.sql.resolve.surroundings import Surroundings
 from govtool.capture.sql.resolve.table_keys import table_keys
 from govtool.capture.sql.resolve.tables import Tables
+from govtool.capture.sql.resolve.temporary_tables import mark_target
 from govtool.capture.sql.scripts.trees import release, stub, tree_of
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
@@ -177,7 +177,7 @@ class Batch(Tables):
     def _walk(self, statement: StatementState, tree: exp.Expr | None) -> None:
         if tree is None:
             return
-        if statement.begins:
+        if statement.later:
             mark_target(tree)
         walk = Walk(statement.script.dialect, self.interner, Surroundings(self, statement))
         self._give_variables(walk, statement)

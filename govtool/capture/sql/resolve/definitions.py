@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -12,14 +11,15 @@ from sqlglot import exp
 
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.parameters import routine_of
-from govtool.capture.sql.resolve.relations import Relations, column_name
+from govtool.capture.sql.resolve.relations import Relations, column_name, name_part
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.resolve.table_keys import added_key, table_keys
+from govtool.capture.sql.resolve.temporary_tables import temporary_target
 from govtool.capture.sql.scripts.trees import release, tree_of
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline, TriggerCondition
-from govtool.capture.sql.walk.writing.create import location_of
+from govtool.capture.sql.walk.writing.create import location_of, parent_tables
 from govtool.capture.sql.walk.writing.transfer import written_files
 from govtool.functions.facts import MASKING
 from govtool.names import split_name
@@ -43,9 +43,6 @@ class InsteadOf(NamedTuple):
     """The kinds of statements whose place it takes."""
 
 
-_WORDS: Final = re.compile(r"\w+")
-_LONG: Final = 200_000
-"""Characters of a statement that is mostly rows."""
 OF_SESSION: Final = "\0"
 """Before the name of a function that other sessions do not see, and between a session and a name."""
 
@@ -111,31 +108,9 @@ class Definitions(Relations):
         elif isinstance(tree, nodes.Declare):
             self._find_declared(tree, statement)
         else:
-            table = _temporary_target(tree)
+            table = temporary_target(tree)
             if table is not None:
-                statement.script.temporary.add(self._part(table.this, statement.script.dialect))
-
-    def begin_temporaries(self, script: ScriptState, known: AbstractSet[str]) -> None:
-        """Find what makes each temporary table of a script first: above it, the name means another table.
-
-        Args:
-            script: Its statements, with trees or stubs.
-            known: Temporary tables that the session has before.
-        """
-        seen = set(known)
-        begins: dict[str, StatementState] = {}
-        for statement in script.statements:
-            table = None if statement.tree is None else _temporary_target(statement.tree)
-            if table is None:
-                continue
-            name = self._part(table.this, script.dialect)
-            if name not in seen and not _is_nested(statement):
-                begins[name] = statement
-                statement.begins = True
-                mark_target(statement.tree)
-            seen.add(name)
-        if begins:
-            _note_later(script, begins)
+                statement.script.temporary.add(name_part(table.this, statement.script.dialect))
 
     def _find_returned(self, tree: exp.Set, statement: StatementState) -> None:
         """An assignment, perhaps to the rows that a table function returns."""
@@ -245,16 +220,7 @@ class Definitions(Relations):
         """Note a function or a type; return the tables that a CREATE defines."""
         function = inline_function(tree, statement.script.dialect)
         if function is not None:
-            properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
-            is_temporary = any([isinstance(item, nodes.TemporaryProperty) for item in properties])  # noqa: C419
-            statement.functions = (f"{OF_SESSION}{function.name}" if is_temporary else function.name,)
-            statement.function_mark = _function_mark(tree, statement)
-            for key in function_keys(statement):
-                known = self._function(key)
-                again = self.remade(key, statement.script)
-                self.functions[key] = function if known is None else function.beside(known, again=again)
-                self._mark_function(key, statement.function_mark)
-            self._foreign(function.name.rsplit(".", 1)[-1])  # where the parser takes a call for its own function
+            self._note_function(function, tree, statement)
             return []
         if _is_foreign(statement):
             written = tree.find(nodes.Table)
@@ -272,15 +238,28 @@ class Definitions(Relations):
         if location and tree.args.get("expression") is None:
             self.special += 1
             self.locations[name] = location
-        for item in properties:
-            if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
-                self.special += 1
-                self.partitions.setdefault(self.table_name(item.this, statement), []).append(name)
-            for parent in item.expressions if isinstance(item, nodes.InheritsProperty) else ():
-                if isinstance(parent, nodes.Table):
-                    self.special += 1
-                    self.heirs.setdefault(self.table_name(parent, statement), []).append(name)
+        self._note_parents(name, properties, statement)
         return [name]
+
+    def _note_function(self, function: Inline, tree: exp.Create, statement: StatementState) -> None:
+        properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
+        is_temporary = any([isinstance(item, nodes.TemporaryProperty) for item in properties])  # noqa: C419
+        statement.functions = (f"{OF_SESSION}{function.name}" if is_temporary else function.name,)
+        statement.function_mark = _function_mark(tree, statement)
+        for key in function_keys(statement):
+            known = self._function(key)
+            again = self.remade(key, statement.script)
+            self.functions[key] = function if known is None else function.beside(known, again=again)
+            self._mark_function(key, statement.function_mark)
+        self._foreign(function.name.rsplit(".", 1)[-1])  # where the parser takes a call for its own function
+
+    def _note_parents(self, name: str, properties: Sequence[exp.Expr], statement: StatementState) -> None:
+        """Note the tables whose rows hold those of a table that is made as a part of them."""
+        for item in properties:
+            parts = self.partitions if isinstance(item, nodes.PartitionedOfProperty) else self.heirs
+            for parent in parent_tables(item):
+                self.special += 1
+                parts.setdefault(self.table_name(parent, statement), []).append(name)
 
     def _queried(self, tree: exp.Query, statement: StatementState) -> list[str]:
         """Return the table that a query defines: by INTO, or by the name of its file."""
@@ -336,7 +315,7 @@ class Definitions(Relations):
             self.special += 1
             self.synonyms[self.table_name(name, statement)] = (tree.args["table"], statement)
             if tree.args.get("public"):
-                self.synonyms[self._part(name.this, statement.script.dialect)] = (tree.args["table"], statement)
+                self.synonyms[name_part(name.this, statement.script.dialect)] = (tree.args["table"], statement)
         elif tree.args.get("parent") is not None:
             self.special += 1
             parent = self.table_name(tree.args["parent"], statement)
@@ -535,60 +514,6 @@ def _is_foreign(statement: StatementState) -> bool:
     """Return whether a statement defines a function whose body is in another language than SQL."""
     parsed = statement.parsed
     return parsed.head == "create function" and any(note.code == "opaque" for note in parsed.diagnostics)
-
-
-def mark_target(tree: exp.Expr | None) -> None:
-    """Mark the name of the temporary table that a statement makes: a table of that name which it reads is another."""
-    table = None if tree is None else _temporary_target(tree)
-    if table is not None and table.args.get("db") is None:
-        table.this.set("temporary", True)
-
-
-def _note_later(script: ScriptState, begins: Mapping[str, StatementState]) -> None:
-    """Note of each statement which names mean other tables, as those of the session are made further down.
-
-    Not of those that run at other times: in routines, branches and loops, and in other branches of a template.
-    """
-    for one in script.statements:
-        if _is_nested(one) or isinstance(one.tree, nodes.Drop) or len(one.parsed.text) > _LONG:
-            continue
-        named = begins.keys() & set(_WORDS.findall(one.parsed.text.lower()))
-        later = [name for name in named if begins[name].index >= one.index and begins[name].variant == one.variant]
-        if later:
-            one.later, one.names = frozenset(later), None
-
-
-def _is_nested(statement: StatementState) -> bool:
-    return statement.parsed.routine is not None or bool(statement.parsed.branch)
-
-
-def _temporary_target(tree: exp.Expr) -> exp.Table | None:
-    """Return the name of the temporary table that a statement makes; None if it makes none, or names none."""
-    table = _temporary_table(tree)
-    if isinstance(table, nodes.Schema):
-        table = table.this
-    return table if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier) else None
-
-
-def _temporary_table(tree: exp.Expr) -> exp.Expr | None:
-    """Return the temporary table that a statement makes; None if it makes none."""
-    if isinstance(tree, nodes.Create):
-        properties = tree.args.get("properties")
-        if properties:
-            for item in properties.expressions:
-                if isinstance(item, (nodes.TemporaryProperty, nodes.VolatileProperty)):
-                    made: exp.Expr = tree.this
-                    return made
-        if str(tree.args.get("kind")).upper() == "TABLE":
-            named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
-            # Redshift, and T-SQL read as another dialect
-            return named if isinstance(named, nodes.Table) and named.name.startswith("#") else None
-    elif isinstance(tree, (nodes.Select, nodes.SetOperation)):
-        into = into_of(tree)
-        return into.this if into is not None and into.args.get("temporary") else None
-    elif isinstance(tree, nodes.Cache):
-        return tree.this if tree.args.get("expression") is not None else None
-    return None
 
 
 def _fills_table(tree: exp.Expr) -> bool:

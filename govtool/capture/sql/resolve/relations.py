@@ -44,12 +44,6 @@ class Relations:
         self._names: dict[tuple[object, ...], dict[object, str]] = {}
         """Resolved table names, by all that decides about them."""
 
-    def _part(self, identifier: exp.Expr, dialect: str) -> str:
-        text = identifier.args.get("this")
-        if identifier.args.get("quoted") or not isinstance(text, str):
-            return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect, table=True)
-        return _plain_part(text, dialect)
-
     def _temporary(self, name: str, script: ScriptState) -> str:
         if name.startswith('"#'):  # T-SQL and Redshift: the mark is not part of the name
             name = name.strip('"').lstrip("#")
@@ -65,7 +59,7 @@ class Relations:
         # The common case, a name of one or two parts without quotes, has a key of strings.
         if type(this) is nodes.Identifier and args.get("catalog") is None:
             if this.args.get("global_"):
-                return _shared(self._part(this, statement.script.dialect))
+                return _shared(name_part(this, statement.script.dialect))
             written = _unquoted(this, args.get("db"))
             if written:
                 plain = names.get(written)
@@ -81,14 +75,14 @@ class Relations:
         if not parts:
             return ""
         if parts[-1].args.get("global_"):
-            return _shared(self._part(parts[-1], script.dialect))
+            return _shared(name_part(parts[-1], script.dialect))
         quoted = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
         temporary = bool(this.args.get("temporary")) if isinstance(this, nodes.Identifier) else False
         key = (quoted, script.session if temporary else "")
         found = names.get(key)
         if found is None:
             found = names[key] = self._resolve_name(
-                [self._part(p, script.dialect) for p in parts], [part for part, _ in quoted], statement, temporary
+                [name_part(p, script.dialect) for p in parts], [part for part, _ in quoted], statement, temporary
             )
         return found
 
@@ -223,6 +217,14 @@ def _shared(name: str) -> str:
     """Return the id of T-SQL's ``##name``, a temporary table that all sessions see ("CREATE TABLE")."""
     bare = name.strip('"')
     return join_name(["tempdb", "dbo", f'"##{bare}"'])
+
+
+def name_part(identifier: exp.Expr, dialect: str) -> str:
+    """Return the canonical text of one part of a relation's name."""
+    text = identifier.args.get("this")
+    if identifier.args.get("quoted") or not isinstance(text, str):
+        return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect, table=True)
+    return _plain_part(text, dialect)
 
 
 def _plain_part(text: str, dialect: str) -> str:

@@ -121,9 +121,7 @@ class StatementState:
         self.keys: TableKeys | None = None
         """The keys of the table that it makes, once they were looked for."""
         self.later: frozenset[str] = frozenset()
-        """Names of temporary tables that the script makes further down: here they mean other tables."""
-        self.begins = False
-        """Whether it makes a temporary table that the session did not have before."""
+        """Names of temporary tables that it makes, or the script further down: here they mean other tables."""
         self.outcomes: list[WalkOutcome] | None = None
         """Its walks, in order, where they are recorded."""
         self.replayable = False

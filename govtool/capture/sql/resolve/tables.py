@@ -17,6 +17,7 @@ from govtool.capture.sql.resolve.live_variables import assigning
 from govtool.capture.sql.resolve.relations import column_name
 from govtool.capture.sql.resolve.routine_calls import defined_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
+from govtool.capture.sql.resolve.temporary_tables import note_later
 from govtool.capture.sql.scripts.control.branches import exclusive
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
@@ -116,7 +117,7 @@ class Tables(Definitions):
         for statement in script.statements:
             self._find_temporary(statement)
         if len(script.temporary) > len(known):
-            self.begin_temporaries(script, known)
+            note_later(script, known)
         for statement in script.statements:
             self._find_definitions(statement)
         script.special = self.special > special

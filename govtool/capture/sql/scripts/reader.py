@@ -139,6 +139,13 @@ class StatementReader(SourcePositions):
         shorter = simplified(tokens, self.lex.name) if simplify else tokens
         return None if shorter is tokens else self.attempt(shorter)
 
+    def attempt_text(self, text: str) -> exp.Expr | None:
+        """The tree of a text that is one statement by itself; None if it does not parse."""
+        try:
+            return self.lex.parse(self.lex.tokenize(text), text)
+        except Exception:
+            return None
+
     def add(
         self,
         tokens: list[Token],

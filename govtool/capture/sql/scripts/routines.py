@@ -82,10 +82,8 @@ def _aggregate(reader: StatementReader, tokens: list[Token], at: int) -> bool:
     if "FINALFUNC" in named:
         body = f"{named['FINALFUNC']}({body})"
     heading = reader.text[tokens[at + 1].start : tokens[end].end + 1]
-    text = f"CREATE FUNCTION {heading} AS $$ SELECT {body} $$"
-    try:
-        tree = reader.lex.parse(reader.lex.tokenize(text), text)
-    except Exception:
+    tree = reader.attempt_text(f"CREATE FUNCTION {heading} AS $$ SELECT {body} $$")
+    if tree is None:
         return False
     reader.add(tokens, tree, "parsed", head="create function")
     return True

@@ -59,10 +59,7 @@ def bind(tree: exp.Expr, given: dict[str, exp.Expr]) -> None:
 
 def constant_query(reader: StatementReader, text: str) -> exp.Query | None:
     """The tree of dynamic SQL whose text is known, if it is a query."""
-    try:
-        tree = reader.lex.parse(reader.lex.tokenize(text), text)
-    except Exception:
-        return None
+    tree = reader.attempt_text(text)
     return tree if isinstance(tree, exp.Query) else None
 
 
@@ -129,38 +126,43 @@ def _sets_nothing(reader: StatementReader, name: str) -> bool:
 def called(reader: StatementReader, tokens: list[Token], start: int = 1) -> None:
     """A call of a routine, whose name stands at ``start``, may set the variables that are handed to it."""
     dialect = reader.lex.name
-    targets: list[AssignmentTarget] = []
-    end = name_end(tokens, start)
-    name = "".join([token.text for token in tokens[start:end]]).lower()
+    is_tsql = dialect in variables.TSQL
+    result: list[AssignmentTarget] = []
+    if is_tsql and len(tokens) > start + 3 and tokens[start + 2].token_type == marks.EQ:  # EXEC @result = name
+        result.append(variables.target_of(tokens[start : start + 2], dialect))
+        start += 3
+    name = "".join([token.text for token in tokens[start : name_end(tokens, start)]]).lower()
     if dialect == "oracle" and _sets_nothing(reader, name):
         return
-    if dialect in variables.TSQL:
-        targets = outputs(tokens, dialect)
-        if len(tokens) > start + 3 and tokens[start + 2].token_type == marks.EQ:  # EXEC @result = name
-            targets.append(variables.target_of(tokens[start : start + 2], dialect))
-            name = "".join([token.text for token in tokens[start + 3 : name_end(tokens, start + 3)]]).lower()
-    else:
-        at = next((i for i, t in enumerate(tokens) if t.token_type == marks.L_PAREN), -1)
-        if at > 0:
-            for item in map(_value, split(tokens[at + 1 : closing(tokens, at)])):
-                if not item or not (word(item[-1]) or item[-1].token_type == marks.IDENTIFIER):
-                    continue  # a text or a number
-                bare = item[0].token_type in (marks.PARAMETER, marks.COLON)
-                if len(item) == 1 + bare and (bare or reader.flow.inside or dialect in _BARE_VARIABLES):
-                    targets.append(variables.target_of(item, dialect))
-        index = find_word(tokens, {"INTO"}, 2)
-        if index > 0:
-            targets += variables.targets_of(tokens[index + 1 :], dialect)
+    targets = [*outputs(tokens, dialect), *result] if is_tsql else _handed(reader, tokens)
     targets = [target for target in targets if target.name and target.name.upper() not in ("NULL", "TRUE", "FALSE")]
     variables.unknown(
         reader,
         tokens,
         targets,
-        f"{'EXEC' if dialect in variables.TSQL else 'CALL'} {name}, which may set it",
+        f"{'EXEC' if is_tsql else 'CALL'} {name}, which may set it",
         origin=f"exec({name})",
-        keeps=dialect not in variables.TSQL,
+        keeps=not is_tsql,
         head="assignment",
     )
+
+
+def _handed(reader: StatementReader, tokens: list[Token]) -> list[AssignmentTarget]:
+    """The variables that a CALL hands over, and those behind its INTO."""
+    dialect = reader.lex.name
+    targets: list[AssignmentTarget] = []
+    at = next((i for i, t in enumerate(tokens) if t.token_type == marks.L_PAREN), -1)
+    if at > 0:
+        for item in map(_value, split(tokens[at + 1 : closing(tokens, at)])):
+            if not item or not (word(item[-1]) or item[-1].token_type == marks.IDENTIFIER):
+                continue  # a text or a number
+            bare = item[0].token_type in (marks.PARAMETER, marks.COLON)
+            if len(item) == 1 + bare and (bare or reader.flow.inside or dialect in _BARE_VARIABLES):
+                targets.append(variables.target_of(item, dialect))
+    index = find_word(tokens, {"INTO"}, 2)
+    if index > 0:
+        targets += variables.targets_of(tokens[index + 1 :], dialect)
+    return targets
 
 
 def outputs(tokens: Sequence[Token], dialect: str) -> list[AssignmentTarget]:

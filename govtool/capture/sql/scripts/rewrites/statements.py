@@ -72,11 +72,7 @@ def _unload(reader: StatementReader, tokens: list[Token]) -> bool:
         return False
     query: exp.Expr | None
     if len(inside) == 1 and inside[0].token_type in STRING_TYPES:
-        text = inside[0].text
-        try:
-            query = reader.lex.parse(reader.lex.tokenize(text), text)
-        except Exception:
-            return False
+        query = reader.attempt_text(inside[0].text)
     else:
         query = reader.attempt(inside)
     if not isinstance(query, exp.Query):

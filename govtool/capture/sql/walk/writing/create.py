@@ -208,11 +208,17 @@ def _parents(walk: Walk, write: Write, properties: Iterable[exp.Expr]) -> None:
     columns = {name: write.output.types.get(i) for i, name in enumerate(write.output.names)}
     table = TableInfo(write.target, columns, complete=bool(columns))
     for item in properties:
-        named = [item.this] if isinstance(item, nodes.PartitionedOfProperty) else item.expressions
-        if isinstance(item, (nodes.PartitionedOfProperty, nodes.InheritsProperty)):
-            for parent in named:
-                if isinstance(parent, nodes.Table) and (name := walk.lookup.table_name(parent)):
-                    part_of(walk, table, name)
+        for parent in parent_tables(item):
+            if name := walk.lookup.table_name(parent):
+                part_of(walk, table, name)
+
+
+def parent_tables(item: exp.Expr) -> list[exp.Table]:
+    """The tables that a table is a part of by one of its properties: ``PARTITION OF p``, ``INHERITS (a, b)``."""
+    named = item.expressions if isinstance(item, nodes.InheritsProperty) else []
+    if isinstance(item, nodes.PartitionedOfProperty):
+        named = [item.this]
+    return [parent for parent in named if isinstance(parent, nodes.Table)]
 
 
 def part_of(walk: Walk, table: TableInfo, parent: str) -> None:
