@@ -9,7 +9,7 @@ from govtool.answers.trace import FORWARD, TraceReport
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.versions.version import version_of
 from govtool.errors import UsageError
-from govtool.records.cells import column_key, json_value, zoned, zoned_table
+from govtool.records.cells import column_key, json_value, zoned
 from govtool.records.plan.expressions import Named
 from govtool.records.plan.nodes import Limit, Project
 from govtool.records.recordset import RecordSet
@@ -131,8 +131,7 @@ def _position_rows(
     worst = found.lineage.graded(part.grade if grade is None else found.lineage.loosely(part.grade.worst(grade)))
 
     def table() -> Any:
-        rows = zoned_table(executor.arrow(shown), [column.type for column in visible])
-        return rows.rename_columns([column_key(column.name) for column in visible])
+        return executor.arrow(shown).rename_columns([column_key(column.name) for column in visible])
 
     return InputAnswer(
         name or part_name(part), "", worst.exactness, worst.why, count, count > len(rows), rows, table=table

@@ -81,8 +81,8 @@ class ExecutorChain:
         return self._exactly(lambda executor: executor.fetch(self._translated(executor, node)))
 
     def arrow(self, node: Node) -> Any:
-        """The rows of a plan as a pyarrow table."""
-        return self._exactly(lambda executor: executor.arrow(self._translated(executor, node)))
+        """The rows of a plan as a pyarrow table, its moments with their zone."""
+        return self._exactly(lambda executor: _zoned(executor, self._translated(executor, node)))
 
     def kept_rows(self, leaf: Relation) -> int | None:
         """The number of rows of what ``keep`` returned; None where that is not known without another evaluation."""
@@ -103,8 +103,7 @@ class ExecutorChain:
             make = getattr(executor, "frame", None)
             if make is not None:
                 return make(own, names)
-            rows = zoned_table(executor.arrow(own), [column.type for column in outputs(own)])
-            return rows.rename_columns(list(names)).to_pandas()
+            return _zoned(executor, own).rename_columns(list(names)).to_pandas()
 
         return self._exactly(made)
 
@@ -189,3 +188,8 @@ class ExecutorChain:
         if name not in self._kept:
             self._kept[name] = executor.keep(self._translated(executor, self._plans[name]))
         return self._kept[name]
+
+
+def _zoned(executor: Executor, node: Node) -> Any:
+    """The rows of a plan that an executor evaluates; one may give moments without a zone."""
+    return zoned_table(executor.arrow(node), [column.type for column in outputs(node)])

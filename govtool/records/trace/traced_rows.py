@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.token import KeyToken, PositionToken, Token, file_and_row
-from govtool.records.cells import column_key, json_value, key_text, zoned, zoned_table
+from govtool.records.cells import column_key, json_value, key_text, zoned
 from govtool.records.plan.expressions import Attribute, Call, Expression, Named, SortKey, passed
 from govtool.records.plan.nodes import (
     Distinct,
@@ -173,8 +173,7 @@ class TracedRows:
         """
         part = self._one(dataset)
         table = self.lineage.executor.arrow(self._visible(part))
-        columns = self._columns(part)
-        return zoned_table(table, [c.type for c in columns]).rename_columns([c.name for c in columns])
+        return table.rename_columns([column.name for column in self._columns(part)])
 
     def df(self, dataset: str | None = None) -> Any:
         """The rows as a data frame: the executor's own (a Spark DataFrame on Spark), else one of pandas.
@@ -377,7 +376,6 @@ class TracedRows:
         table = self.lineage.executor.arrow(Project(node, (passed(record), *map(passed, columns))))
         table = table.rename_columns([str(number) for number in range(table.num_columns)]).sort_by("0")
         packed, data = table.column(0).to_pylist(), table.select(range(1, table.num_columns))
-        data = zoned_table(data, [column.type for column in columns])
         places = [file_and_row(one) for one in packed]
         files = {each.ordinal: each.uri for each in part.leaf.files} if isinstance(part.leaf, Relation) else {}
         key = self.lineage.keys.get(leaf_name(part.leaf), ())
