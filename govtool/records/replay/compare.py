@@ -253,11 +253,12 @@ def _has_peers(lineage: TracedPlan, node: Node, call: WindowCall, is_one_order: 
     of = _PEERS if call.order else _ALL
     peers = lineage.ids.named("peers", WindowCall(_COUNT, call.partition, call.order, of, LONG))
     columns = tuple(outputs(node))
+    counts: tuple[Named, ...] = (peers,)
+    least: Attribute | Literal = Literal(1, LONG)
     if is_one_order and columns and all(is_comparable(column.type) for column in columns):
         equal = lineage.ids.named("equal", WindowCall(_COUNT, columns, (), _ALL, LONG))
-        tied = Filter(Window(node, (peers, equal)), Call(">", (peers.attribute, equal.attribute), BOOLEAN))
-    else:
-        tied = Filter(Window(node, (peers,)), Call(">", (peers.attribute, Literal(1, LONG)), BOOLEAN))
+        counts, least = (peers, equal), equal.attribute
+    tied = Filter(Window(node, counts), Call(">", (peers.attribute, least), BOOLEAN))
     return bool(lineage.executor.fetch(Limit(Project(tied, (passed(peers.attribute),)), 1)))
 
 
