@@ -147,6 +147,13 @@ def clean_failure(failure: BaseException | str) -> str:
     return clean_message(_without_values(line, text))
 
 
+def raised_in_worker(text: str) -> str:
+    """What a function raised in a Python worker of Spark: the line below the last traceback; empty if there is none."""
+    _, found, trace = text.rpartition("Traceback (most recent call last):\n")
+    lines = trace.splitlines() if found else []
+    return next((line for line in lines if line.strip() and not line[0].isspace()), "")
+
+
 def failure_of(error: BaseException) -> str:
     """Return an error that nobody foresaw as its class and `clean_failure` of its text."""
     return clean_failure(f"{type(error).__name__}: {error}")

@@ -6,7 +6,7 @@ no job; and a small relation is read as one partition, so that it does not becom
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from govtool.app.workflow_runs.relation_copies import lines_without, rows_by_fil
 from govtool.errors import EngineError, UsageError
 from govtool.model.workflow_run import BoundaryRelation
 from govtool.records.execute.inputs import local_path
-from govtool.redaction import clean_failure
+from govtool.redaction import clean_failure, raised_in_worker
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.definition import RelationSchema
@@ -206,21 +206,13 @@ def _shown(schema: Any) -> str:
 
 def first_line(error: BaseException) -> str:
     """The type and the first line of an error; of one of the JVM those of its innermost cause."""
-    lines = str(error).strip().splitlines()
+    text = str(error).strip()
+    lines = text.splitlines()
     causes = [line.partition(_CAUSE)[2].strip() for line in lines if line.lstrip().startswith(_CAUSE)]
     if type(error).__name__ == "Py4JJavaError" and (causes or len(lines) > 1):
         return clean_failure(causes[-1] if causes else lines[1].strip().removeprefix(": "))[:300]
-    raised = _raised(lines)
-    if raised:
-        return clean_failure(f"{type(error).__name__}: {raised}")[:300]
-    return clean_failure(f"{type(error).__name__}: {lines[0]}")[:300] if lines else type(error).__name__
-
-
-def _raised(lines: Sequence[str]) -> str:
-    """What a function raised in a Python worker: the line behind the last traceback; empty: there is none."""
-    begins = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
-    behind = lines[begins[-1] + 1 :] if begins else []
-    return next((line for line in behind if line.strip() and not line.startswith(" ")), "")
+    first = raised_in_worker(text) or next(iter(lines), "")
+    return clean_failure(f"{type(error).__name__}: {first}")[:300] if first else type(error).__name__
 
 
 def _cut(text: str) -> str:

@@ -17,7 +17,7 @@ from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import EvaluationFailed, NotExact
 from govtool.records.sql.spark import SparkDialect, udf_name
 from govtool.records.sql.statement import KEPT, SqlStatement, write
-from govtool.redaction import clean_failure
+from govtool.redaction import clean_failure, raised_in_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -157,7 +157,8 @@ def _refusals() -> Iterator[None]:
             yield
     except (PySparkException, Py4JError) as error:
         own = getattr(error, "java_exception", None)
-        text = _reason(str(error if own is None else _message(own)).strip())
+        text = str(error if own is None else _message(own)).strip()
+        text = raised_in_worker(text) or text
         kind = NotExact if isinstance(error, (AnalysisException, ParseException)) else EvaluationFailed
         raise kind(f"Spark: {clean_failure(text) or type(error).__name__}") from error
 
@@ -167,14 +168,6 @@ def _message(error: Any) -> str:
     while str(error.getMessage()).startswith("Exception thrown in awaitResult") and error.getCause() is not None:
         error = error.getCause()
     return str(error.getMessage())
-
-
-def _reason(text: str) -> str:
-    """Of an error in a Python worker, the exception below the last traceback; else the text."""
-    _, found, trace = text.rpartition("Traceback (most recent call last):\n")
-    return (
-        next((line for line in trace.splitlines() if line.strip() and not line[0].isspace()), text) if found else text
-    )
 
 
 @contextlib.contextmanager
