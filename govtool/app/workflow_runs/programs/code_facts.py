@@ -89,6 +89,14 @@ class CodeFacts:
             return False
         return isinstance(node.ctx, ast.Load) and named(node) in self.functions
 
+    def handed(self, call: ast.Call) -> list[str]:
+        """The functions of the program that a call gets, and may call."""
+        return [named(each) for each in arguments(call) if self.is_loose(each)]
+
+    def is_of_module(self, node: ast.expr) -> bool:
+        """Whether a chain of calls begins with a module that is known."""
+        return root(node) in self.modules
+
     def is_write(self, call: ast.Call) -> bool:
         """Whether a call may write, whatever its arguments. Of ``sql``, its text decides."""
         name, names = called(call), set(chain(call.func))
@@ -165,13 +173,3 @@ class CodeFacts:
             if names & self.functions.keys():
                 own = (one.name for one in node.body if isinstance(one, ast.FunctionDef))
                 self.loose.update([node.name] if not isinstance(node, ast.ClassDef) else own)
-
-
-def handed(facts: CodeFacts, call: ast.Call) -> list[str]:
-    """The functions of a program that a call gets, and may call."""
-    return [named(each) for each in arguments(call) if facts.is_loose(each)]
-
-
-def is_of_module(facts: CodeFacts, node: ast.expr) -> bool:
-    """Whether a chain of calls begins with a module that is known."""
-    return root(node) in facts.modules

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from govtool.app.workflow_runs.programs.code_facts import CodeFacts, handed, is_of_module
+from govtool.app.workflow_runs.programs.code_facts import CodeFacts
 from govtool.app.workflow_runs.programs.code_words import (
     ACTIONS,
     BARE_ACTIONS,
@@ -243,7 +243,7 @@ class _Program:
     def _change(self, call: ast.Call, under: bool) -> None:
         """What a call may change that it is called on: ``rows.append(frame.count())``."""
         held = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if held is None or (is_of_module(self.facts, held) and called(call) not in CHANGES_WHAT_IT_IS_CALLED_ON):
+        if held is None or (self.facts.is_of_module(held) and called(call) not in CHANGES_WHAT_IT_IS_CALLED_ON):
             return
         is_other = called(call) in UNCHANGED or called(call) in self.facts.functions or self.facts.is_write(call)
         if any(self._is_collected(each) for each in arguments(call)) or (under and not is_other):
@@ -347,7 +347,7 @@ class _Program:
 
     def _hand_over(self, call: ast.Call, under: bool) -> None:
         """Functions that a call gets, and may call: with what it gets besides."""
-        functions = handed(self.facts, call)
+        functions = self.facts.handed(call)
         is_collected = functions and any(self._is_collected(each) for each in arguments(call))
         if is_collected or under:
             self.under.update(functions)
