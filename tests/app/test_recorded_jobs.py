@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from govtool.app.records.runs import is_called
+from govtool.app.records.dataset_names import is_called
 from govtool.app.runs.attach import attach
 from govtool.app.runs.job import repository_state
 from govtool.spark.live import hook, process

@@ -1,6 +1,7 @@
 """Erasure of a data subject on the rows of recorded runs.
 
 :mod:`chain <govtool.app.erasure.chain>` puts recorded writes in order, by the files that they exchange.
+:mod:`dataset_names <govtool.app.erasure.dataset_names>` says which datasets a name means,
 :mod:`keys <govtool.app.erasure.keys>` resolves the subject and the columns that hold its key,
 :mod:`relations <govtool.app.erasure.relations>` the files that are one relation of a workflow, and
 :mod:`search <govtool.app.erasure.search>` finds its rows.

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.row_erasure import Unsearched
 from govtool.app.erasure.columns import SubjectKey, parse_subject
+from govtool.app.erasure.dataset_names import DatasetNames
 from govtool.app.records.keys import equals_text
-from govtool.app.records.runs import is_called
 from govtool.app.runs.lookup import is_named
-from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+from govtool.errors import UnknownNameError, UsageError
 from govtool.records.plan.expressions import Attribute, Expression
 from govtool.records.trace.segment import either
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from govtool.app.erasure.relations import WorkflowRelation
     from govtool.graph.index import Index
 
-_CANDIDATES = 20
 _NO_COLUMN = "no column of it is known to hold the subject's key"
 
 
@@ -171,11 +170,11 @@ def subject_keys(
         AmbiguousNameError: Several are called so.
         UsageError: A dataset without a subject has a column that holds the subject's key (``usage.no-subject``).
     """
-    known, made = tuple(chain.datasets()), chain.made()
-    inputs = [name for name in known if name not in made]
+    names = DatasetNames.of(chain, relations)
+    inputs = [name for name in names.known if name not in names.made]
     found = _SearchedColumns(subjects)
     texts = dict.fromkeys((*(each.column for each in subjects), *also))
-    resolved = {text: _resolved(text, known, relations, made) for text in texts}
+    resolved = {text: names.resolved(text) for text in texts}
     for subject in subjects:
         found.add_subject(subject, *resolved[subject.column])
     for text in also:
@@ -195,7 +194,7 @@ def subject_keys(
         tuple(
             _unsearched(
                 name,
-                _short(name, known, relations, made),
+                names.short(name),
                 joined.get(name),
                 "; ".join(filter(None, (graph.possible.get(name, _NO_COLUMN), by_driver.get(name)))),
             )
@@ -285,21 +284,20 @@ def datasets_without_subject(
         AmbiguousNameError: Several are called so.
         UsageError: A run wrote a dataset that is given (``usage.no-subject``).
     """
-    known = tuple(chain.datasets())
-    made = chain.made()
+    names = DatasetNames.of(chain, relations)
     found = {}
     for text in given:
-        for name in _datasets_called(text.strip('"`'), known, relations, made):
-            if name in made:
+        for name in names.called(text.strip('"`')):
+            if name in names.made:
                 raise UsageError(
-                    f"{made[name]} wrote {name}: what it holds about a subject follows from its inputs",
+                    f"{names.made[name]} wrote {name}: what it holds about a subject follows from its inputs",
                     code="usage.no-subject",
                     hint="--no-subject is for inputs that none of the runs wrote",
                 )
             found[name] = "with --no-subject"
     for text in settings:
-        for name in known:
-            if name not in made and is_named(name, text):
+        for name in names.known:
+            if name not in names.made and is_named(name, text):
                 found.setdefault(name, "in govtool.toml")
     return found
 
@@ -314,88 +312,6 @@ def _unsearched(dataset: str, name: str, joined: tuple[str, str] | None, possibl
     return Unsearched(dataset, possible, hint)
 
 
-def _short(dataset: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]) -> str:
-    """The shortest text that names a dataset: its relation, if that has several; else an end that names no other."""
-    for relation in relations:
-        several = list(relation.datasets)
-        if len(several) > 1 and dataset in several and _find_datasets(relation.name, known, relations, made) == several:
-            return relation.name
-    parts = dataset.split("/")
-    ends = ("/".join(parts[at:]) for at in reversed(range(len(parts))))
-    return next((end for end in ends if end and [each for each in known if is_called(each, end)] == [dataset]), dataset)
-
-
 def _identifies(declared: Iterable[tuple[str, tuple[str, ...]]], dataset: str, column: str) -> bool:
     """Return whether ``[keys]`` says that a column identifies the rows of a dataset."""
     return any(columns == (column,) and is_named(dataset, name) for name, columns in declared)
-
-
-def _resolved(
-    text: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]
-) -> tuple[list[str], str]:
-    """The datasets and the column of a text.
-
-    Raises:
-        UsageError: It has no column (``usage.subject``).
-        UnknownNameError: No run read or wrote the dataset.
-        AmbiguousNameError: Several are called so.
-    """
-    name, column = _split(text)
-    if not (name and column):
-        raise UsageError(f"{text!r} is not DATASET.COLUMN", code="usage.subject", hint="--subject crm.users.id=42")
-    return _datasets_called(name, known, relations, made), column
-
-
-def _datasets_called(
-    name: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]
-) -> list[str]:
-    """The dataset of a name, or those of a relation of a workflow.
-
-    Raises:
-        UnknownNameError: No run read or wrote it.
-        AmbiguousNameError: Several are called so.
-    """
-    found = _find_datasets(name, known, relations, made)
-    if len(found) == 1 or any(set(found) <= set(each.datasets) for each in relations if found):
-        return found
-    if found:
-        raise AmbiguousNameError(
-            f"{name!r} may be {len(found)} datasets",
-            code="usage.ambiguous-dataset",
-            nearest=tuple(found[:_CANDIDATES]),
-            hint="give the option once for each that is meant, by its whole name",
-        )
-    ends = {**{each.rpartition("/")[2]: each for each in known}, **{each.name: each.name for each in relations}}
-    near = difflib.get_close_matches(name, [*ends, *known], 3, 0.4)
-    raise UnknownNameError(
-        f"the runs neither read nor wrote {name!r}",
-        code="usage.unknown-dataset",
-        nearest=tuple(near) or tuple(known[:3]),
-        hint="--all-runs covers other runs that exchange files with this one",
-    )
-
-
-def _find_datasets(
-    name: str, known: Sequence[str], relations: Sequence[WorkflowRelation], made: Collection[str]
-) -> list[str]:
-    """The datasets that may be meant by a name: of a workflow that passes on what is called as an input, the input."""
-    found = [each for each in known if is_called(each, name)]
-    if name in found:
-        return [name]
-    own = list(dict.fromkeys(each for of in relations if of.name == name for each in of.datasets))
-    if not own:
-        return found
-    others = [each for each in found if each not in own and each not in made]
-    return [*own, *others] if found else own
-
-
-def _split(text: str) -> tuple[str, str]:
-    """A name before and after its last dot that is not quoted; quotes of the column are removed."""
-    quoted, at = False, -1
-    for place, ch in enumerate(text):
-        if ch in '"`':
-            quoted = not quoted
-        elif ch == "." and not quoted:
-            at = place
-    name, column = (text[:at], text[at + 1 :]) if at > 0 else ("", text)
-    return name, column.strip('"`')

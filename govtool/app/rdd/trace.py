@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from govtool.answers.trace import BACK, FORWARD, TraceReport
 from govtool.app.rdd.open import run_again
 from govtool.app.rdd.program_records import input_records, program_records
-from govtool.app.records.runs import input_name, no_rows
+from govtool.app.records.dataset_names import input_name
+from govtool.app.records.runs import no_rows
 from govtool.app.trace.runs import go_back_from
 from govtool.app.versions.version import version_of
 from govtool.errors import UsageError

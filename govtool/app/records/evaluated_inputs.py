@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from govtool.app.records.runs import is_called
+from govtool.app.records.dataset_names import is_called
 from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of

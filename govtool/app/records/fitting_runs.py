@@ -11,9 +11,11 @@ from govtool.errors import GovtoolError
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
+    from govtool.records.plan.nodes import Relation
     from govtool.store import Commit, Reader
 
-_ALL_ROWS = "true"
+EVERY_ROW = "true"
+"""The condition that every row meets."""
 _MAX_BYTES = 1 << 30
 """Files of all candidates up to which their rows are counted: a hint is to come at once."""
 
@@ -33,7 +35,7 @@ class FittingRun:
     rows: int | None = None
 
     def __str__(self) -> str:
-        parts = [f"{self.run.run} → {self.run.output}" if self.run.output else self.run.run]
+        parts = [line_of(self.run)]
         if self.time:
             parts.append(self.time[:19].replace("T", " "))
         if self.rows is not None:
@@ -48,22 +50,31 @@ def fitting_runs(
 
     Rows are counted where DuckDB reads the files and the condition exactly, and the files are not too large.
     """
-    times = {run.id: run.ended or run.started or "" for run in read_history(store, commit).runs}
-    counted = bool(condition) and condition.strip().lower() != _ALL_ROWS and _size(writes) <= _MAX_BYTES
-    return tuple(
-        FittingRun(each, times.get(each.run, ""), _rows(each, condition) if counted else None) for each in writes
-    )
-
-
-def _size(writes: Sequence[RecordRun]) -> int:
     from govtool.records.split_plans import relation_of
 
-    left = (relation_of(each.written, each.output) for each in writes)
-    return sum(file.size for each in left if each is not None for file in each.files)
+    times = {run.id: run.ended or run.started or "" for run in read_history(store, commit).runs}
+    is_counted = bool(condition) and not takes_all(condition)
+    lefts = [relation_of(each.written, each.output) if is_counted else None for each in writes]
+    size = sum(file.size for left in lefts if left is not None for file in left.files)
+    found = []
+    for run, left in zip(writes, lefts, strict=True):
+        rows = None if left is None or size > _MAX_BYTES else _rows(run, left, condition)
+        found.append(FittingRun(run, times.get(run.run, ""), rows))
+    return tuple(found)
 
 
-def _rows(run: RecordRun, condition: str) -> int | None:
-    """The rows of the present files of a write that meet a condition; None where that is not known."""
+def line_of(run: RecordRun) -> str:
+    """A write in one line, for people."""
+    return f"{run.run} → {run.output}" if run.output else run.run
+
+
+def takes_all(condition: str) -> bool:
+    """Return whether every row meets a condition."""
+    return condition.strip().lower() == EVERY_ROW
+
+
+def _rows(run: RecordRun, left: Relation, condition: str) -> int | None:
+    """The rows of the present files that a write left which meet a condition; None where that is not known."""
     from govtool.app.records.engines import engines
     from govtool.records.execute.chain import ExecutorChain
     from govtool.records.execute.inputs import changed
@@ -71,12 +82,11 @@ def _rows(run: RecordRun, condition: str) -> int | None:
     from govtool.records.leaves import with_files
     from govtool.records.plan import codec
     from govtool.records.plan.nodes import Filter, outputs
-    from govtool.records.split_plans import readable, relation_of
+    from govtool.records.split_plans import readable
     from govtool.records.trace.back import count_rows
     from govtool.records.trace.selection import bound_condition
 
-    left = relation_of(run.written, run.output)
-    if left is None or run.program:
+    if run.program:
         return None
     gone = {file.uri for file in changed([left])}
     files = [file for file in LiveTables().of(left) if file.uri not in gone]

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import difflib
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.app.records.fitting_runs import FittingRun, fitting_runs
+from govtool.app.records.dataset_names import (
+    inputs_of,
+    is_called,
+    leaves_read,
+    read_by,
+    readers_by_another_name,
+    table_at,
+    written_by,
+)
+from govtool.app.records.fitting_runs import fitting_runs, line_of, takes_all
 from govtool.app.records.tables import read_untraceable
 from govtool.app.records.unreadable import UnreadableRun, each_name, runs_beside_damage
-from govtool.app.runs.lookup import is_named, job_and_steps, matching_runs, read_history
+from govtool.app.runs.lookup import job_and_steps, matching_runs, read_history
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.names import renewed_text
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.query.runs.history import History
-    from govtool.records.execute.places import Place
-    from govtool.records.plan.nodes import Relation
     from govtool.store import Commit, Reader
 
 RECORDING = "govtool run --records -- job.py"
@@ -49,17 +54,14 @@ def find_writer(
         AmbiguousNameError: Several writes fit.
     """
     known = recorded(store, commit, concerning(run, output, UnreadableRun.writes))
-    output = output and _table_at(known, output, _written_by)
+    output = output and table_at(known, output, written_by)
     writes = known if run is None else of_run(store, commit, known, run)
     if output is not None:
         _refuse_other_run(known, writes, output, lambda each: (each.output,), f"run {run} wrote nothing to")
         writes = _of_dataset(store, commit, writes, output, lambda each: (each.output,), "no records of a write to")
     if run is None:
         writes = _still_there(writes, output or "")
-    if len(writes) != 1:
-        listed = fitting_runs(store, commit, writes[-_CANDIDATES:], condition)
-        raise _several(listed, len(writes), output or run or "", named)
-    return writes[0]
+    return only(store, commit, writes, output or run or "", named=named, condition=condition)
 
 
 def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -> list[RecordRun]:
@@ -72,19 +74,17 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
         UnknownNameError: There is no such input or run.
     """
     known = recorded(store, commit, concerning(run, dataset, UnreadableRun.reads))
-    dataset = _table_at(known, dataset, _read_by)
+    dataset = table_at(known, dataset, read_by)
     writes = known if run is None else of_run(store, commit, known, run)
     _refuse_other_run(known, writes, dataset, inputs_of, f"run {run} did not read")
     found = _of_dataset(store, commit, writes, dataset, inputs_of, "no records of a run that read")
     if run is not None:
         return found
     there = _read_as_is(found, dataset)
-    there += _readers_by_another_name(known, there, dataset)
+    there += readers_by_another_name(known, there, dataset)
     return [each for each in there if each.output] or there  # rows that went to the driver left nothing to point at
 
 
-FilesOf = Callable[["RecordRun"], "Iterator[tuple[str, set[Place]]]"]
-"""The datasets that a run read or wrote, with their files."""
 Needed = Callable[["Sequence[RecordRun]", Sequence[UnreadableRun]], Sequence[UnreadableRun]]
 """The runs that a question may need, of those whose records cannot be read, beside those whose records can."""
 
@@ -178,7 +178,7 @@ def _refuse_untraceable(store: Reader, commit: Commit, fits: Callable[[RecordRun
     if found is not None:
         reason, _, remedy = found.breaks[0].partition(": ")
         raise UsageError(
-            f"rows of {_line(found)} cannot be traced: {reason}", code="usage.untraceable", hint=remedy or None
+            f"rows of {line_of(found)} cannot be traced: {reason}", code="usage.untraceable", hint=remedy or None
         )
 
 
@@ -238,88 +238,16 @@ def _of_script(history: History, known: Sequence[RecordRun], text: str, with_que
     return found if with_queries else [each for each in found if each.output] or found
 
 
-def inputs_of(run: RecordRun) -> tuple[str, ...]:
-    """The datasets that a write read."""
-    return tuple(dict.fromkeys(dataset for _, dataset in run.inputs))
-
-
-def input_name(run: RecordRun, text: str) -> str:
-    """The input of a write that a text names."""
-    return next((name for name in inputs_of(run) if is_called(name, text)), text)
-
-
-def name_among(run: RecordRun, text: str, readers: Sequence[RecordRun]) -> str:
-    """The input of a run that a text names, or that others name so: a table may be read by its name and by its path."""
-    text = _table_at(readers, text, _read_by)
-    name = input_name(run, text)
-    return name if name in inputs_of(run) else next(_named_otherwise(run, _files_read(readers, text)), text)
-
-
-def _table_at(known: Iterable[RecordRun], text: str, files_of: FilesOf) -> str:
-    """The table whose files lie in the folder that a text names, if nothing recorded is called so; else the text."""
-    from govtool.app.datasets.places import path_id
-
-    if "/" not in text or "=" in text.rpartition("/")[2]:  # a partition is not the table
-        return text
-    known, tables, folder = list(known), dict[str, None](), f"{path_id(text)}/"
-    for each in known:
-        if any(is_called(name, text) for name in (inputs_of(each) if files_of is _read_by else (each.output,)) if name):
-            return text
-    for each in known:
-        for name, files in files_of(each):
-            if "/" not in name and files and all(uri.startswith(folder) for uri, _, _ in files):
-                tables[name] = None
-    return next(iter(tables)) if len(tables) == 1 else text
-
-
-def _written_by(run: RecordRun) -> Iterator[tuple[str, set[Place]]]:
-    """The output of a run with its files."""
-    from govtool.records.execute.places import place_of
-    from govtool.records.split_plans import relation_of
-
-    left = relation_of(run.written, run.output)
-    if run.output:
-        yield run.output, set() if left is None else {place_of(file) for file in left.files}
-
-
-def _readers_by_another_name(
-    known: Iterable[RecordRun], readers: Sequence[RecordRun], dataset: str
-) -> Iterator[RecordRun]:
-    """Runs that read what others read as a dataset, and call it otherwise."""
-    files, names = _files_read(readers, dataset), {each.run for each in readers}
-    folders = {json.dumps(uri.rpartition("/")[0])[1:-1] for uri, _, _ in files}
-    for each in known:
-        is_near = each.run not in names and not each.program and any(folder in each.listings for folder in folders)
-        if is_near and any(_named_otherwise(each, files)):
-            yield each
-
-
-def _files_read(readers: Iterable[RecordRun], dataset: str) -> set[Place]:
-    return {file for each in readers for name, files in _read_by(each) if is_called(name, dataset) for file in files}
-
-
-def _named_otherwise(run: RecordRun, files: set[Place]) -> Iterator[str]:
-    """The inputs of a run that are some of these files, and no others."""
-    return (name for name, own in _read_by(run) if own and own <= files)
-
-
-def _read_by(run: RecordRun) -> Iterator[tuple[str, set[Place]]]:
-    """The inputs of a run with their files."""
-    from govtool.records.execute.places import place_of
-
-    return ((name, {place_of(file) for file in leaf.files}) for name, leaf in _leaves_read(run))
-
-
-def _leaves_read(run: RecordRun) -> Iterator[tuple[str, Relation]]:
-    """The inputs of a run with their listings; one that is read twice is there twice."""
-    from govtool.records.execute.inputs import relations
-    from govtool.records.plan import codec
-
-    leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(run.listings).root)}
-    return ((name, leaves[number]) for number, name in run.inputs if number in leaves)
-
-
-def only(store: Reader, commit: Commit, writes: Sequence[RecordRun], what: str, every: str) -> RecordRun:
+def only(
+    store: Reader,
+    commit: Commit,
+    writes: Sequence[RecordRun],
+    what: str,
+    *,
+    named: str = "--run",
+    every: str = "",
+    condition: str = "",
+) -> RecordRun:
     """The one write.
 
     Args:
@@ -327,29 +255,19 @@ def only(store: Reader, commit: Commit, writes: Sequence[RecordRun], what: str, 
         commit: Writes are those of this commit.
         writes: What fits.
         what: What was looked for.
-        every: The option that takes all of them.
+        named: What stands before the run in the command, for a hint.
+        every: The option that takes all of them; empty if there is none.
+        condition: Where several writes fit, the rows of each that meet it are counted for the message.
 
     Raises:
         AmbiguousNameError: There are several (``usage.ambiguous-run``).
     """
     if len(writes) == 1:
         return writes[0]
-    raise _several(fitting_runs(store, commit, writes[-_CANDIDATES:]), len(writes), what, "--run", every)
-
-
-def _several(listed: Sequence[FittingRun], count: int, what: str, named: str, every: str = "") -> AmbiguousNameError:
-    """The error that several writes fit, with the last ones.
-
-    Args:
-        listed: The last ones.
-        count: How many fit.
-        what: What was looked for.
-        named: What stands before the run in the command, for a hint.
-        every: The option that takes all of them; empty if there is none.
-    """
+    listed = fitting_runs(store, commit, writes[-_CANDIDATES:], condition)
     best = next((each for each in reversed(listed) if each.rows), listed[-1]).run.run
-    return AmbiguousNameError(
-        f"{count} writes fit {what!r}",
+    raise AmbiguousNameError(
+        f"{len(writes)} writes fit {what!r}",
         code="usage.ambiguous-run",
         nearest=tuple(map(str, listed)),
         hint=f"all of them: {every}; one: {named} RUN" if every else f"choose one: {named} {best}",
@@ -358,29 +276,13 @@ def _several(listed: Sequence[FittingRun], count: int, what: str, named: str, ev
 
 def no_rows(dataset: str, where: str) -> UsageError:
     """The error of a condition that no row meets."""
-    if where.strip().lower() == "true":
+    if takes_all(where):
         return UsageError(f"{dataset} has no rows", code=NO_ROWS)
     return UsageError(
         f"no row of {dataset} meets {where!r}",
         code=NO_ROWS,
         hint="quote text with '…' within the expression; names of columns are those of the data",
     )
-
-
-def _line(run: RecordRun) -> str:
-    return f"{run.run} → {run.output}" if run.output else run.run
-
-
-def is_called(name: str, text: str) -> bool:
-    """Return whether a dataset is meant by a text: its name, the end of it, or a path; of several, one of them."""
-    names = each_name([name])
-    if any(is_named(each, text) for each in names):
-        return True
-    from govtool.app.datasets.places import path_id
-
-    is_path = "/" in text or Path(text).exists()
-    # A job of Spark Connect leaves paths as it wrote them: they are those of its server's folder.
-    return is_path and (path_id(text) in names or name == f"file:{text}")
 
 
 def _near(text: str, names: Sequence[str]) -> list[str]:
@@ -544,7 +446,7 @@ def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
         raise UsageError(
             f"what is now in {output!r} is in part that of {there[-1].run}: its other files are gone, or were replaced",
             code="usage.no-run",
-            nearest=tuple(_line(each) for each in writes[-_CANDIDATES:]),
+            nearest=tuple(line_of(each) for each in writes[-_CANDIDATES:]),
             hint=f"trace all that it wrote: --run {there[-1].run}",
         )
     if not writes[-1].written:
@@ -557,7 +459,7 @@ def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
     raise UsageError(
         f"what is now in {output!r} was not left by a write that is recorded",
         code="usage.no-run",
-        nearest=tuple(_line(each) for each in writes[-_CANDIDATES:]),
+        nearest=tuple(line_of(each) for each in writes[-_CANDIDATES:]),
         hint=f"trace an earlier write: --run {writes[-1].run}",
     )
 
@@ -575,7 +477,7 @@ def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
     in_part: list[RecordRun] = []
     live = LiveTables()
     for each in writes:
-        own = [leaf for name, leaf in _leaves_read(each) if is_called(name, dataset)]
+        own = [leaf for name, leaf in leaves_read(each) if is_called(name, dataset)]
         lost = len(changed(own))
         if lost < max(1, sum(len(leaf.files) for leaf in own)) and all(map(live.has, own)):
             (in_part if lost else found).append(each)
@@ -584,6 +486,6 @@ def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
     raise UsageError(
         f"what is now in {dataset!r} was not read by a write that is recorded",
         code="usage.no-run",
-        nearest=tuple(_line(each) for each in writes[-_CANDIDATES:]),
+        nearest=tuple(line_of(each) for each in writes[-_CANDIDATES:]),
         hint=f"trace an earlier one: --run {writes[-1].run}",
     )

@@ -10,7 +10,8 @@ from govtool.answers.replay import ReplayedChange, ReplayReport
 from govtool.app.rdd.open import OpenedProgram, open_program, run_again
 from govtool.app.rdd.records import program_input
 from govtool.app.rdd.written import VALUE
-from govtool.app.records.runs import input_name, inputs_of, no_rows
+from govtool.app.records.dataset_names import input_name, inputs_of
+from govtool.app.records.runs import no_rows
 from govtool.app.versions.version import version_of
 from govtool.errors import EvidenceError, UsageError
 from govtool.records.replay.answer import ReplayAnswer

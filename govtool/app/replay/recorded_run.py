@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.answers.replay import ReplayedChange, ReplayReport
+from govtool.app.records.dataset_names import input_name, inputs_of, is_called
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
-from govtool.app.records.runs import concerning, find_writer, input_name, inputs_of, is_called, no_rows, recorded
+from govtool.app.records.runs import concerning, find_writer, no_rows, recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.unreadable import UnreadableRun
 from govtool.app.replay.rdd_program import replay_program

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.affected_rows import NO_RUN, NOT_RECORDED, UNKNOWN, AffectedDataset, AffectedRows
 from govtool.app.datasets.stranger_files import are_local, files_beside
+from govtool.app.records.dataset_names import inputs_of
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
-from govtool.app.records.runs import inputs_of, no_rows, recorded_beside_damage
+from govtool.app.records.runs import no_rows, recorded_beside_damage
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.written_files import written_output
 from govtool.app.trace.affected_outputs import ReachedOutput, lines_forward, rows_forward, united

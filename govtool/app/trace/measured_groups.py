@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from govtool.app.datasets.stranger_files import are_local, files_beside
+from govtool.app.records.dataset_names import inputs_of
 from govtool.app.records.engines import engines
 from govtool.app.records.opening import open_write
-from govtool.app.records.runs import inputs_of
 from govtool.app.records.unreadable import UnreadableRun, runs_beside_damage
 from govtool.app.runs.lookup import read_history
 from govtool.errors import GovtoolError

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
 from govtool.app.rdd.program_records import program_records
 from govtool.app.rdd.trace import program_back, program_forward
+from govtool.app.records.dataset_names import input_name, name_among
+from govtool.app.records.fitting_runs import EVERY_ROW
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
-from govtool.app.records.runs import find_readers, find_writer, input_name, name_among, no_rows, only
+from govtool.app.records.runs import find_readers, find_writer, no_rows, only
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.writes import remedy, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
 from govtool.errors import EngineError
-
-_EVERY = "true"
-"""The condition that all rows of an output meet."""
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
@@ -38,7 +37,7 @@ def record_set(store: Reader, commit: Commit, output: str | None, run: str | Non
     if found.program:
         return program_records(store, commit, found)
     reopened = partial(open_write, store, commit, found, sidecar_use(True), kept=True, in_part=True, evaluated=True)
-    opened = reopened(chosen_by=_EVERY)
+    opened = reopened(chosen_by=EVERY_ROW)
     if not opened.untouched and not opened.lineage.rounded:
         return opened.rows()
     from govtool.app.records.written_records import WrittenRecords
@@ -97,7 +96,7 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
         return replace(request, dataset=name_among(run, request.dataset, readers))
 
     if not request.all_runs:
-        run = only(store, commit, readers, request.dataset, "--all-runs")
+        run = only(store, commit, readers, request.dataset, every="--all-runs")
         return _forward(store, commit, run, named(run))
     from govtool.app.trace.forward_hops import ForwardHops
 
@@ -111,7 +110,7 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
 def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
     if run.program:
         return program_forward(store, commit, run, request)
-    chosen_by = None if request.step or request.verify else _EVERY
+    chosen_by = None if request.step or request.verify else EVERY_ROW
     opened = _opened(store, commit, run, request, chosen_by=chosen_by).as_written()
     found = _forward_through(opened, store, commit, request)
     if opened.lineage.refused and found.trace.selected and not any(rows.count for rows in found.outputs):

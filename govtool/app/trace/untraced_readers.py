@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import HopEnd
-from govtool.app.records.runs import inputs_of
+from govtool.app.records.dataset_names import inputs_of
 from govtool.app.records.tables import read_runs_beside_damage
 from govtool.app.records.unreadable import each_name
 from govtool.app.runs.lookup import read_history
