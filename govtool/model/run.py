@@ -258,6 +258,20 @@ def decode_runs(data: bytes) -> list[Run]:
     return [_run(row) for row in table.to_pylist()]
 
 
+@refusing_damage("a fragment holds no runs")
+def decode_run_names(data: bytes) -> list[tuple[str, str]]:
+    """The ids of the runs in what ``encode_runs`` wrote, and their applications; nothing else is read.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    columns = ("id", "application")
+    table = of_text(of_format(read_parquet(data, columns=columns), _FORMAT_KEY, FORMAT, "runs have"), columns)
+    if any(table.column(name).null_count for name in columns):
+        raise ValueError("a run lacks its id or application")
+    return list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+
+
 _NEVER_NULL = ("id", "job", "status", "how", "source", "application", "body")
 _IN_COLUMNS = (*_NEVER_NULL[:-1], "started", "ended")
 

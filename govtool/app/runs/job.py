@@ -30,6 +30,7 @@ from govtool.app.datasets.identify import identify_outputs
 from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
 from govtool.app.ingest.sql_options import SourceText
 from govtool.app.records.tables import RecordChange, RecordTables
+from govtool.app.runs.earlier_runs import EarlierRuns, earlier_derivations, read_runs
 from govtool.config import load_config
 from govtool.errors import UsageError
 from govtool.redaction import failure_of
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.live.spool import Process
     from govtool.model import Derivation
-    from govtool.model.run import Run
     from govtool.model.shortfall import Shortfall
-    from govtool.store import Commit, Reader, Store
+    from govtool.store import FragmentRef, Store
 
 IDENTIFIED = 1 << 30
 """Bytes of one dataset up to which its content is read to identify it, by default."""
@@ -343,16 +343,17 @@ def commit_captured(
         gathered.runs = identify_outputs(gathered.runs, gathered.places, identified, rows=rows)
     base = store.head(branch)
     for _ in range(_TRIES):
-        known: set[str] = set()
+        earlier = EarlierRuns.of(store, base, source)
+        kept = earlier.kept({run.id for run in gathered.runs})
         if base is not None:
-            derivations, runs = _stored_findings(store, base, source)
-            known = {name for run in runs for name in (run.application, run.id.rpartition("/")[0] or run.id)}
-            gathered.resume(derivations, runs)
-        records = captured.records.beside(store, base, source, known)
-        ids = json.dumps([source, sorted(run.id for run in gathered.runs), *records.identity])
+            again = [ref for ref, _ in earlier.names if ref not in kept]
+            gathered.resume(earlier_derivations(store, base, source), read_runs(store, again))
+        records = captured.records.beside(store, base, source, earlier.applications)
+        known = sorted(earlier.ids.union(run.id for run in gathered.runs))
+        ids = json.dumps([source, *known, *records.identity])
         batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
         key = IngestKey("run", source, batch, captured.processes, SourceText(Path.cwd()))
-        payload = partial(_payload, captured, records)
+        payload = partial(_payload, captured, records, kept)
         result = ingest_once(store, key, payload, message=message, author=author, branch=branch)
         if not result.created or result.commit.parent == (base.id if base is not None else None):
             break
@@ -361,8 +362,8 @@ def commit_captured(
     return result
 
 
-def _payload(captured: Captured, records: RecordChange) -> IngestPayload:
-    """Turn the actions of a job into the payload of its source."""
+def _payload(captured: Captured, records: RecordChange, kept: tuple[FragmentRef, ...]) -> IngestPayload:
+    """Turn the actions of a job into the payload of its source; ``kept`` are fragments of its earlier runs."""
     from govtool.model.run import RUNS, encode_runs
 
     gathered = captured.gathered
@@ -395,7 +396,7 @@ def _payload(captured: Captured, records: RecordChange) -> IngestPayload:
             "breaks": dict(sorted(gathered.breaks.items())),
         },
         more=(*runs, *records.added),
-        kept=records.kept,
+        kept=(*kept, *records.kept),
     )
 
 
@@ -408,21 +409,6 @@ def _shortfalls(gathered: EventLogFindings, derivations: Sequence[Derivation]) -
     found = [("partial", why_incomplete(d, d.diagnostics, d.statement.file)) for d in partial]
     found += [each for each in gathered.unclear if each[0] == "opaque"]
     return tuple(Shortfall(outcome, note, 1, "", "") for outcome, note in found)
-
-
-def _stored_findings(store: Reader, commit: Commit, source: str) -> tuple[list[Derivation], list[Run]]:
-    """Return the findings of a source at a commit."""
-    from govtool.model.columnar import DERIVATIONS, decode
-    from govtool.model.run import RUNS, decode_runs
-
-    derivations: list[Derivation] = []
-    runs: list[Run] = []
-    for ref in store.fragments_of(commit, source):
-        if ref.table == DERIVATIONS:
-            derivations += decode(store.read(ref))
-        elif ref.table == RUNS:
-            runs += decode_runs(store.read(ref))
-    return derivations, runs
 
 
 def remove_spool(spool: Path) -> None:
