@@ -103,7 +103,7 @@ class Positions:
         return 1 + ReachState.PASSES
 
     def moved_by_drop(self, edge: int) -> list[tuple[int, int]]:
-        """Return the numbered columns that move when the source of an edge is gone, and the rows that do, with states."""
+        """Return the numbered columns that move when the source of an edge is gone, and the rows, with states."""
         moved = self._moved(edge, ReachState.BREAKS)
         if self._sorted_by_place(edge):
             moved.append((self._rows(edge), int(ReachState.ROWS)))

@@ -208,8 +208,8 @@ class Definitions(Relations):
 
     def targets_of(self, routine: str) -> list[str]:
         """Return what a routine writes, and what the routines write to which it hands values; sorted."""
-        found = {target for name in self._called_from(routine, self.called_by) for target in self.written_by.get(name, {})}
-        return sorted(filter(None, found))
+        names = self._called_from(routine, self.called_by)
+        return sorted({target for name in names for target in self.written_by.get(name, {}) if target})
 
     def _called_from(self, routine: str, *calls: Mapping[str, set[str]]) -> set[str]:
         """Return the last parts of the names of a routine and of those that it calls, at any distance."""
