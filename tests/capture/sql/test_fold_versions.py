@@ -336,3 +336,23 @@ def test_behind_its_drop_the_name_of_a_temporary_table_means_the_other_one(betwe
 def test_a_drop_that_may_not_happen_or_last_leaves_a_temporary_table(script: str) -> None:
     made = f"create temp table t as select a from u; {script} create table d as select a from t;"
     assert reached(run(made, "postgres"), "u.a") == {"d.a"}
+
+
+@pytest.mark.parametrize(
+    ("tables", "path", "read"),
+    [
+        (["s2.m"], "s1, s2", "s2.m"),
+        (["s1.m", "s2.m"], "s2, s1", "s2.m"),
+        (["s1.m", "m"], "s1, public", "s1.m"),
+        (["m"], "s1, public", "m"),
+        (["m"], "public", "m"),
+        (["public.m"], "s1, public, pg_temp", "public.m"),
+        (["s2.m"], "s1, pg_temp", "s1.m"),
+    ],
+)
+def test_a_function_reads_the_first_schema_of_its_path_that_has_the_table(
+    tables: list[str], path: str, read: str
+) -> None:
+    made = "".join(f"create table {name} (a int);" for name in tables)
+    body = f"create function f() returns int language sql set search_path = {path} as $$ select max(a) from m $$;"
+    assert flows(run(f"{made}{body}create table d as select f() as x;", "postgres")) == {f"{read}.a->d.x"}
