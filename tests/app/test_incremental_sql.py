@@ -512,6 +512,7 @@ def test_a_script_of_a_memo_that_is_opened_has_trees_within_the_room_too(two: _T
     [
         "CREATE VIEW v AS SELECT * FROM users; CREATE TEMP TABLE users AS SELECT *, 1 AS k FROM users WHERE id > 1;\n"
         "CREATE TABLE made AS SELECT * FROM users;",
+        "CREATE TEMP TABLE users AS SELECT 1 AS k; DROP TABLE users; CREATE TABLE made AS SELECT * FROM users;",
         "CREATE TABLE kid () INHERITS (users); UPDATE users SET email = a.id FROM a; DELETE FROM ONLY users;",
     ],
 )

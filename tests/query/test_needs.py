@@ -38,6 +38,34 @@ NEEDS = [
     ("postgres", f"{T} {P} create rule x as on update to t do also insert into p (n) values (new.a);", "p.n"),
 ]
 
+U = "create table u (g int, h int);"
+H = "create function h() returns int language sql as $$ select max(h) from u where g = 1 $$;"
+
+
+def trigger(body: str) -> str:
+    """A trigger of ``t`` that runs statements."""
+    declared = "declare v int; r record;"
+    function = f"create function f() returns trigger language plpgsql as $$ {declared} begin {body} return new; end $$;"
+    return f"{T} {P} {U} {function} create trigger x after insert on t execute function f();"
+
+
+NEEDS += [
+    ("postgres", trigger("update t set b = 1 where a = 3;"), "t.a"),
+    ("postgres", trigger("merge into t using u on t.b = u.g when matched then update set a = u.h;"), "u.g"),
+    ("postgres", trigger("select h into v from u where g = 1;"), "u.g"),
+    ("postgres", trigger("v := (select max(h) from u);"), "u.h"),
+    ("postgres", trigger("perform 1 from u where g = 1;"), "u.g"),
+    ("postgres", trigger("if exists (select 1 from u where g = 1) then raise 'no'; end if;"), "u.g"),
+    ("postgres", trigger("for r in select h from u where g = 1 loop raise notice 'a'; end loop;"), "u.g"),
+    ("postgres", trigger("for r in execute 'select h from u where g = 1' loop raise notice 'a'; end loop;"), "u.g"),
+    ("postgres", H + trigger("if h() > 1 then insert into p (n) values (1); end if;"), "u.g"),
+    ("postgres", H.replace("sql as $$", "plpgsql as $$ begin").replace("= 1", "= 1; end") + trigger("v := h();"), "u.g"),
+    ("postgres", f"create procedure q() language sql as $$ delete from p where n = 1 $$; {trigger('call q();')}", "p.n"),
+    ("tsql", f"{T} {U} create trigger x on t after insert as begin declare @v int; select @v = h from u; end", "u.h"),
+    ("oracle", f"{T} {U} create trigger x after insert on t begin for r in (select h from u) loop null; end loop; end;", "u.h"),
+    ("mysql", f"{T} {P} create procedure q() begin delete from p where n = 1; end; create trigger x after insert on t for each row call q();", "p.n"),
+]  # fmt: skip
+
 
 def verdicts(text: str, dialect: str, subject: str, change: str, small: int = 0) -> dict[str, str]:
     index = index_of(extract([Script("a.sql", text)], Options(dialect=dialect)).derivations)

@@ -208,3 +208,31 @@ def test_an_alias_with_a_number_does_not_move(text):
 
 def test_other_dialects_do_not_number():
     assert "b_1" not in verdicts(sql(NUMBERED, "snowflake"), "drop")
+
+
+ALL_OF_V = dict.fromkeys("abc", "breaks")
+
+
+@pytest.mark.parametrize("small", [0, 10**6])
+@pytest.mark.parametrize(
+    ("query", "change", "found"),
+    [
+        # Without b there is no third column; `a` is lost by the statement as well.
+        ("select * from crm.s order by 3", "drop", ALL_OF_V),
+        ("select * from (select * from crm.s order by 3) q", "drop", ALL_OF_V),
+        ("select a from (select * from crm.s order by 3) q", "drop", {"a": "breaks"}),
+        ("select distinct on (3) * from crm.s", "drop", ALL_OF_V),
+        ("select *, 1 as d from crm.s order by 4", "drop", {**ALL_OF_V, "d": "breaks"}),
+        # There are enough: 2 means another column, so that LIMIT leaves other rows.
+        ("select * from crm.s order by 2 limit 1", "drop", {"a": "rows", "b": "breaks", "c": "rows"}),
+        ("select *, 1 as d from crm.s order by 3 limit 1", "drop", {"a": "rows", "b": "breaks", "c": "rows", "d": "rows"}),
+        ("select * from crm.s order by all limit 1", "drop", {"a": "rows", "b": "breaks", "c": "rows"}),
+        ("select * from crm.s order by 1, 2", "rename:n", {"a": "passes", "b": "breaks", "c": "passes"}),
+        # Both lose their b: three columns are left of four.
+        ("select * from crm.s, (select b from crm.s) q order by 3", "drop", {**ALL_OF_V, "b_1": "breaks"}),
+        ("select * from crm.s p, crm.s q order by 5", "drop", dict.fromkeys(("a", "b", "c", "a_1", "b_1", "c_1"), "breaks")),
+        ("select b, a, c from crm.s order by 1", "drop", ALL_OF_V),
+    ],
+)  # fmt: skip
+def test_a_column_less_moves_what_is_sorted_by_position(query, change, found, small):
+    assert verdicts(sql(f"create view crm.v as {query}", "duckdb"), change, small=small) == found

@@ -43,6 +43,8 @@ _UNLISTED_MERGE = re.compile(
 """Branches of a MERGE that list no columns."""
 _POSITIONAL = frozenset({"duckdb", "bigquery"})
 """Dialects in which these go by position; Spark's ``INSERT *`` goes by name."""
+_PLACED = frozenset({EdgeKind.SORT, EdgeKind.DISTINCT})
+"""What a position in ORDER BY or DISTINCT ON decides; that of a GROUP BY is named."""
 _NUMBERED = re.compile(r"(.+?)_(\d+)(\"?)")
 _NUMBERS = frozenset({"duckdb"})
 """Dialects that number columns of one name; see ``QueryOutput.unique``."""
@@ -69,10 +71,11 @@ class Positions:
         self.index = index
         self._by_derivation: dict[int, _StatementColumns] = {}
         self._numbered: dict[int, dict[str, list[int]]] = {}
+        self._by_place: dict[int, bool] = {}
 
     def dropped(self, edge: int) -> int:
         """The action (see ``govtool.graph.walks.walk``) of an edge through a ``*`` whose source is gone."""
-        alone = 1 + ReachState.BREAKS | (MOVED if self._behind(edge) else 0)
+        alone = 1 + ReachState.BREAKS | (MOVED if self._behind(edge) or self._sorted_by_place(edge) else 0)
         positional = self._positional(edge)
         if positional is None:
             return alone | OTHERS
@@ -100,8 +103,11 @@ class Positions:
         return 1 + ReachState.PASSES
 
     def moved_by_drop(self, edge: int) -> list[tuple[int, int]]:
-        """Return the numbered columns that move when the source of an edge is gone, with their states."""
-        return self._moved(edge, ReachState.BREAKS)
+        """Return the numbered columns that move when the source of an edge is gone, and the rows, with states."""
+        moved = self._moved(edge, ReachState.BREAKS)
+        if self._sorted_by_place(edge):
+            moved.append((self._rows(edge), int(ReachState.ROWS)))
+        return moved
 
     def moved_by_rename(self, edge: int) -> list[tuple[int, int]]:
         """Return the same when it has another name: the last number goes by another name."""
@@ -130,6 +136,20 @@ class Positions:
         name = index.path(target)
         found = families.get(name) or families.get(_base(name)[0]) or []
         return found[found.index(target) + 1 :] if target in found else []
+
+    def _rows(self, edge: int) -> int:
+        return self.index.rows(self.index.node_dataset[self.index.edge_target[edge]])
+
+    def _sorted_by_place(self, edge: int) -> bool:
+        """Return whether the statement of an edge sorts, or tells rows apart, by a position that a ``*`` fills."""
+        index, derivation = self.index, self.index.edge_derivation[edge]
+        found = self._by_place.get(derivation)
+        if found is None:
+            found = self._by_place[derivation] = any(
+                index.edge_derivation[e] == derivation and index.kind(e) in _PLACED and index.is_star(e)
+                for e in index.in_edges(self._rows(edge))
+            )
+        return found
 
     def _positional(self, edge: int) -> bool | None:
         """True if an edge through a ``*`` is a position of an INSERT or of an arm; None where that cannot be told."""

@@ -307,3 +307,52 @@ def test_versions_lie_in_the_namespace_of_the_ingest() -> None:
 def test_the_same_script_twice_says_the_same() -> None:
     text = TEMPORARY.format(kind="table")
     assert run(text, "snowflake").derivations == run(text, "snowflake").derivations
+
+
+@pytest.mark.parametrize(
+    ("between", "flow"),
+    [
+        ("drop table t;", "t.a->d.a"),
+        ("drop table if exists t, other;", "t.a->d.a"),
+        ("drop table t; create temp table t as select d as a from u;", "u.d->d.a"),
+        ("drop table t; create temp table t as select a from t;", "t.a->d.a"),
+        ("drop table app.t;", "u.a->d.a"),
+        ("", "u.a->d.a"),
+    ],
+)
+def test_behind_its_drop_the_name_of_a_temporary_table_means_the_other_one(between: str, flow: str) -> None:
+    script = f"create temp table t as select a from u; {between} create table d as select a from t;"
+    assert reached(run(script, "postgres"), flow.partition("->")[0]) == {"d.a"}
+    assert flow in flows(run(script, "postgres"))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "do $$ begin if x then drop table t; end if; end $$;",
+        "create function f() returns void language plpgsql as $$ begin create temp table t (a int); end $$; drop table t;",
+    ],
+)
+def test_a_drop_that_may_not_happen_or_last_leaves_a_temporary_table(script: str) -> None:
+    made = f"create temp table t as select a from u; {script} create table d as select a from t;"
+    assert reached(run(made, "postgres"), "u.a") == {"d.a"}
+
+
+@pytest.mark.parametrize(
+    ("tables", "path", "read"),
+    [
+        (["s2.m"], "s1, s2", "s2.m"),
+        (["s1.m", "s2.m"], "s2, s1", "s2.m"),
+        (["s1.m", "m"], "s1, public", "s1.m"),
+        (["m"], "s1, public", "m"),
+        (["m"], "public", "m"),
+        (["public.m"], "s1, public, pg_temp", "public.m"),
+        (["s2.m"], "s1, pg_temp", "s1.m"),
+    ],
+)
+def test_a_function_reads_the_first_schema_of_its_path_that_has_the_table(
+    tables: list[str], path: str, read: str
+) -> None:
+    made = "".join(f"create table {name} (a int);" for name in tables)
+    body = f"create function f() returns int language sql set search_path = {path} as $$ select max(a) from m $$;"
+    assert flows(run(f"{made}{body}create table d as select f() as x;", "postgres")) == {f"{read}.a->d.x"}

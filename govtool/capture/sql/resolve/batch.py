@@ -235,8 +235,10 @@ class Batch(Tables):
                 self.recorder.spoil()
                 touches_rows(walk, write)
         routine = statement.parsed.routine
-        if self.triggers and routine is not None and statement.writes:
-            statement.writes += needs_of_trigger(walk, statement.writes, self.triggering(routine))
+        touched = self.failing_with(routine) if self.triggers and routine is not None else []
+        if touched and statement.writes:
+            self.recorder.spoil()
+            statement.writes += needs_of_trigger(walk, statement.writes, touched)
         if self.partitions or self.heirs:
             statement.writes += self._into_partitions(statement.writes, tree)
         if self.locations:

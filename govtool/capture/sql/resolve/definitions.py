@@ -12,6 +12,7 @@ from sqlglot import exp
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.parameters import routine_of
 from govtool.capture.sql.resolve.relations import Relations, column_name, name_part
+from govtool.capture.sql.resolve.routine_calls import called_name, is_call
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.resolve.table_keys import added_key, table_keys
 from govtool.capture.sql.resolve.temporary_tables import temporary_target
@@ -74,12 +75,16 @@ class Definitions(Relations):
         """What the statements of a routine write, by the last part of its name in lower case."""
         self.called_by: dict[str, set[str]] = {}
         """The routines to which the statements of a routine hand values, by such names."""
+        self._runs: dict[str, set[str]] = {}
+        """Those that they run and hand nothing."""
         self._by_last_part: dict[str, str] = {}
         """Names of these functions by their last part."""
         self.table_types: dict[str, exp.Expr] = {}
         """The columns of T-SQL's table types."""
         self.triggers: dict[str, list[tuple[StatementState, exp.Table]]] = {}
         """By routine that triggers run, the tables whose rows it sees."""
+        self._run_by: dict[str, list[str]] | None = None
+        """By the last part of a routine's name, the routines of triggers that call it, once all are known."""
         self.watched: set[str] = set()
         """The tables of which an UPDATE runs triggers."""
         self.row_sets: dict[str, set[str]] = {}
@@ -192,26 +197,38 @@ class Definitions(Relations):
         names = {tree.args["routine"]} if tree.args.get("routine") else set()
         if statement.script.dialect in _CALLING:
             names |= {_last_part(call.name) for call in tree.find_all(nodes.Anonymous)}
-        if names and statement.parsed.routine is not None:
-            self.called_by.setdefault(_last_part(statement.parsed.routine), set()).update(names)
+        routine = statement.parsed.routine
+        if routine is None:
+            return
+        if names:
+            self.called_by.setdefault(_last_part(routine), set()).update(names)
+        for test in statement.parsed.tests if statement.script.dialect in _CALLING else ():
+            called = [_last_part(call.name) for call in test.find_all(nodes.Anonymous)]
+            self._runs.setdefault(_last_part(routine), set()).update(called)
 
     def targets_of(self, routine: str) -> list[str]:
         """Return what a routine writes, and what the routines write to which it hands values; sorted."""
-        found: dict[str, None] = {}
+        names = self._called_from(routine, self.called_by)
+        return sorted({target for name in names for target in self.written_by.get(name, {}) if target})
+
+    def _called_from(self, routine: str, *calls: Mapping[str, set[str]]) -> set[str]:
+        """Return the last parts of the names of a routine and of those that it calls, at any distance."""
         open_, seen = [_last_part(routine)], set[str]()
         while open_:
             name = open_.pop()
             if name not in seen:
                 seen.add(name)
-                found.update(self.written_by.get(name, {}))
-                open_ += self.called_by.get(name, ())
-        return sorted(filter(None, found))
+                open_ += [called for known in calls for called in known.get(name, ())]
+        return seen
 
     def _note_head(self, statement: StatementState) -> None:
-        """Note the end of a trigger, and a routine of several statements."""
+        """Note the end of a trigger, a routine of several statements, and what a statement of one runs."""
         parsed = statement.parsed
         if parsed.head in ("drop", "disable") and _ENDS_TRIGGER.match(parsed.text):
             self.drops.append(statement)
+        if parsed.routine is not None and is_call(statement):
+            name = called_name(statement)
+            self._runs.setdefault(_last_part(parsed.routine), set()).update([_last_part(name)] if name else [])
         if parsed.head == "create function" and not isinstance(statement.tree, nodes.Create):
             routine = routine_of(parsed.text, statement.script.dialect)
             self._foreign(routine[0].rsplit(".", 1)[-1] if routine is not None else "")
@@ -402,6 +419,16 @@ class Definitions(Relations):
         """Return the tables whose rows a routine sees, as a trigger runs it."""
         found = self._heads(routine)
         return list(dict.fromkeys([self.table_name(table, statement) for statement, table in found]))
+
+    def failing_with(self, routine: str) -> list[str]:
+        """Return the tables that cannot be written where a routine fails: a trigger runs it, or what calls it."""
+        if self._run_by is None:
+            self._run_by = {}
+            for head in self.triggers:
+                for name in self._called_from(head, self.called_by, self._runs):
+                    self._run_by.setdefault(name, []).append(head)
+        heads = self._run_by.get(_last_part(routine), ())
+        return list(dict.fromkeys([*self.triggering(routine), *[t for head in heads for t in self.triggering(head)]]))
 
     def primary_key(self, name: str) -> list[str]:
         """Return the columns of a table's primary key, as far as a definition or an ALTER shows it."""

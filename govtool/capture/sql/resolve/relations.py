@@ -8,6 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
+from govtool.capture.sql.scripts.session import PATH_MARK
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import file_name, named_table
 from govtool.names import fold, join_name, split_name
@@ -74,6 +75,8 @@ class Relations:
         parts = _parts(node, script.dialect)
         if not parts:
             return ""
+        if args.get("path"):
+            return self._on_path(args["path"].split(PATH_MARK), name_part(parts[-1], script.dialect), statement)
         if parts[-1].args.get("global_"):
             return _shared(name_part(parts[-1], script.dialect))
         quoted = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
@@ -85,6 +88,11 @@ class Relations:
                 [name_part(p, script.dialect) for p in parts], [part for part, _ in quoted], statement, temporary
             )
         return found
+
+    def _on_path(self, schemas: list[str], name: str, statement: StatementState) -> str:
+        """Return the id of a table of a function's own search path: in the first schema that has it, else the first."""
+        candidates = [self._qualified([schema, name] if schema else [name], statement) for schema in schemas]
+        return next((one for one in candidates if self._knows(one)), candidates[0])
 
     def _unnamed(self, this: object, statement: StatementState) -> str | None:
         """Return the id of what stands in the place of a name: a variable, a file; None if it is none of these."""

@@ -143,13 +143,13 @@ def unknown_routine(statement: StatementState, defined: Mapping[str, Collection[
         statement: A call (``is_call``).
         defined: Names of ``defined_routines``, by their last part.
     """
-    name = _called_name(statement)
+    name = called_name(statement)
     if name is None:
         return statement.parsed.text[:60]
     return None if _is_defined(name, defined) or _administers(name) else name
 
 
-def _called_name(statement: StatementState) -> str | None:
+def called_name(statement: StatementState) -> str | None:
     """Return the name of the routine that a call runs; None if the text does not show it."""
     written = None
     if statement.script.dialect == "postgres":
@@ -166,7 +166,7 @@ def needed_routines(script: ScriptState) -> frozenset[str]:
     Args:
         script: One none of whose calls is of an unknown routine.
     """
-    names = {_called_name(statement) for statement in script.statements if is_call(statement)}
+    names = {called_name(statement) for statement in script.statements if is_call(statement)}
     return frozenset(name for name in names if name is not None and not _administers(name))
 
 

@@ -85,6 +85,8 @@ class Surroundings:
                     batch.recorder.spoil()
                     return touched[0]
         name = batch.table_name(node, statement)
+        if node.args.get("path"):
+            batch.recorder.spoil()
         if not batch.synonyms or not name:
             return name
         resolved = batch.resolved_name(name, node)

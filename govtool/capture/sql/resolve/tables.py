@@ -116,7 +116,7 @@ class Tables(Definitions):
         known = set(script.temporary)
         for statement in script.statements:
             self._find_temporary(statement)
-        if len(script.temporary) > len(known):
+        if script.temporary:
             note_later(script, known)
         for statement in script.statements:
             self._find_definitions(statement)

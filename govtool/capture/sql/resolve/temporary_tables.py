@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Set as AbstractSet
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
@@ -18,8 +19,23 @@ _LONG: Final = 200_000
 """Characters of a statement that is mostly rows."""
 
 
+class _Life(NamedTuple):
+    """Where one variant of a script makes and drops a temporary table, in order."""
+
+    places: list[int]
+    """Indexes of statements."""
+    there: list[bool]
+    """Whether the table is there behind each."""
+
+    def has_before(self, index: int, *, at_first: bool) -> bool:
+        """Return whether the table is there where a statement begins."""
+        count = bisect_left(self.places, index)
+        return self.there[count - 1] if count else at_first
+
+
 def note_later(script: ScriptState, known: AbstractSet[str]) -> None:
-    """Note of each statement which names mean other tables, as those of the session are made by it or further down.
+    """Note of each statement which names mean other tables, as those of the session are made by it or further down,
+    or were dropped above it.
 
     Not of those that run at other times: in routines, branches and loops, and in other branches of a template.
 
@@ -27,29 +43,59 @@ def note_later(script: ScriptState, known: AbstractSet[str]) -> None:
         script: Its statements, with trees or stubs.
         known: Temporary tables that the session has before.
     """
-    begins = _begins(script, known)
-    for one in script.statements if begins else ():
+    lives = _lives(script, known)
+    for one in script.statements if lives else ():
         if _is_nested(one) or isinstance(one.tree, nodes.Drop) or len(one.parsed.text) > _LONG:
             continue
-        named = begins.keys() & set(_WORDS.findall(one.parsed.text.lower()))
-        later = [name for name in named if begins[name].index >= one.index and begins[name].variant == one.variant]
+        named = lives.keys() & set(_WORDS.findall(one.parsed.text.lower()))
+        later = [name for name in named if _is_gone(lives[name], one, at_first=name in known)]
         if later:
             one.later, one.names = frozenset(later), None
             mark_target(one.tree)
 
 
-def _begins(script: ScriptState, known: AbstractSet[str]) -> dict[str, StatementState]:
-    """The statement that makes each temporary table first."""
-    seen = set(known)
-    begins: dict[str, StatementState] = {}
+def _is_gone(lives: dict[int, _Life], one: StatementState, *, at_first: bool) -> bool:
+    life = lives.get(one.variant)
+    return life is not None and not life.has_before(one.index, at_first=at_first)
+
+
+def _lives(script: ScriptState, known: AbstractSet[str]) -> dict[str, dict[int, _Life]]:
+    """By temporary table and variant, where it is made and dropped.
+
+    A table that a nested statement makes is not gone behind a DROP; one that such a statement makes first never is.
+    """
+    lives: dict[str, dict[int, _Life]] = {name: {} for name in known}
+    elsewhere: set[str] = set()
+    always: set[str] = set()
     for statement in script.statements:
         table = temporary_target(statement.tree)
-        if table is not None:
-            name = name_part(table.this, script.dialect)
-            if name not in seen and not _is_nested(statement):
-                begins[name] = statement
-            seen.add(name)
-    return begins
+        made = set() if table is None else {name_part(table.this, script.dialect)}
+        if _is_nested(statement):
+            elsewhere.update(made)
+            always.update(made - lives.keys())
+            continue
+        for name in made:
+            lives.setdefault(name, {}).setdefault(statement.variant, _Life([], []))
+        for name in made or _dropped(statement.tree, script.dialect):
+            life = lives.get(name, {}).get(statement.variant)
+            if life is None and name in known:
+                life = lives[name][statement.variant] = _Life([], [])
+            if life is not None:
+                life.places.append(statement.index)
+                life.there.append(bool(made))
+    for name in elsewhere & lives.keys():
+        for life in lives[name].values():
+            life.there[:] = [True] * len(life.there)
+    return {name: of_variants for name, of_variants in lives.items() if of_variants and name not in always}
+
+
+def _dropped(tree: exp.Expr | None, dialect: str) -> list[str]:
+    """Return the names without a schema of the tables and views that a statement drops."""
+    if not isinstance(tree, nodes.Drop) or str(tree.args.get("kind") or "").upper() not in ("TABLE", "VIEW"):
+        return []
+    tables = tree.args.get("tables") or [tree.this]
+    plain = [table for table in tables if isinstance(table, nodes.Table) and table.args.get("db") is None]
+    return [name_part(table.this, dialect) for table in plain]
 
 
 def _is_nested(statement: StatementState) -> bool:

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql.scripts import links, session, table_functions, table_types, triggers
 from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.reader import StatementReader
-from govtool.capture.sql.scripts.session import SessionChange
+from govtool.capture.sql.scripts.session import PATH_MARK, SessionChange
 from govtool.capture.sql.syntax import marks
 from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, like, split, word, word_set
 from govtool.names import fold, join_name
@@ -90,14 +90,21 @@ def _aggregate(reader: StatementReader, tokens: list[Token], at: int) -> bool:
 
 
 def _qualify(body: object, change: SessionChange) -> None:
-    """Give the tables of a function's query the only schema of its search path: a call reads them from elsewhere."""
+    """Give the tables of a function's query the schemas of its search path: a call reads them from elsewhere.
+
+    The first that has the table counts (``Relations.table_name``); where the path names ``public``, or it may be any
+    session's, that is a table without a schema as well.
+    """
     schemas = [name for name in change.search_path if name not in _SCHEMAS_OF_ALL]
-    if not isinstance(body, exp.Expr) or len(schemas) != 1:
+    if not isinstance(body, exp.Expr) or not schemas:
         return
+    usual = [""] if "public" in change.search_path else []
+    path = PATH_MARK.join([*schemas, *usual]) if len(schemas) + len(usual) > 1 else None
     own = {cte.alias for cte in body.find_all(exp.CTE)}
     for table in body.find_all(exp.Table):
         if table.args.get("db") is None and isinstance(table.this, exp.Identifier) and table.name not in own:
             table.set("db", exp.to_identifier(schemas[0], quoted=True))
+            table.set("path", path)
 
 
 def _without_settings(tokens: list[Token], start: int) -> tuple[list[Token], SessionChange | None]:

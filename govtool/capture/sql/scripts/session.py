@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token
 
@@ -18,6 +18,9 @@ _CATALOG_ALONE = frozenset({"snowflake", "tsql", "fabric", "duckdb"})
 """Dialects whose ``USE x`` names a database that contains schemas, not a schema."""
 
 _NO_NAMES = frozenset({"WAREHOUSE", "ROLE", "SECONDARY", "COMPUTE"})
+
+PATH_MARK: Final = "\n"
+"""Between the schemas of a search path that the tables of a function's query carry."""
 
 
 class SessionChange(NamedTuple):

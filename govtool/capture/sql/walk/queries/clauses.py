@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Final
 
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import FILTER, GROUP_BY, SORT, Deps
+from govtool.capture.sql.walk.dependencies import FILTER, GROUP_BY, SORT, STAR, Deps
 from govtool.capture.sql.walk.expressions.expression import refer_to
 from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
@@ -19,6 +21,9 @@ ALIASES_FIRST: Final = frozenset({"bigquery", "clickhouse"})
 BigQuery, "Query syntax", GROUP BY: aliases of the SELECT clause override names in the FROM clause. ClickHouse,
 ``prefer_column_name_to_alias``: 0 by default, so that names of columns are replaced by aliases, in every clause.
 """
+
+_NUMBER: Final = re.compile(r"(?:_\d+)+(?=\"?$)")
+"""The numbers of columns whose names a ``*`` brings several times; see ``QueryOutput.unique``."""
 
 
 def refer_group(
@@ -57,18 +62,41 @@ def _refer_item(
     if isinstance(plain, nodes.Tuple):
         refer_items(walk, list(plain.expressions), output, scope, env, kind)
     elif isinstance(plain, nodes.Literal) and not plain.is_string and plain.name.isdigit():
-        position = int(plain.name) - 1
-        if 0 <= position < len(output.deps):
-            walk.refer(output.deps[position], kind, plain)
+        _refer_position(walk, int(plain.name), output, kind, plain)
     elif _is_all(walk, plain, output):
         for deps in output.deps:
-            walk.refer(deps, kind)
+            walk.refer_unnamed(deps, kind)
     else:
         named = _output_column(walk, plain, output, scope, kind)
         if named is not None:
             walk.refer(named, kind, plain)
         else:
             refer_to(walk, item, scope, env, kind)
+
+
+def _refer_position(walk: Walk, number: int, output: QueryOutput, kind: int, node: exp.Expr) -> None:
+    """Reference the column that a position means; where it may be the last, the statement needs all before it, too.
+
+    One column that is dropped takes away those that a ``*`` calls by its name, numbered ones such as ``id_1`` among
+    them, and no others. As long as enough are left, the position means another column and the statement does not fail.
+    """
+    count = len(output.deps)
+    if not 0 < number <= count:
+        return
+    own = output.deps[number - 1]
+    if kind == GROUP_BY or output.open:  # a group's columns are all there; behind an open * the count is not known
+        walk.refer(own, kind, node)
+        return
+    bases = [_NUMBER.sub("", name) for name in output.names]
+    of_name = Counter(bases)
+    left = [count - of_name[base] for base in bases]
+    if left[number - 1] >= number:
+        walk.refer_unnamed(own, kind)
+    else:
+        walk.refer(own, kind, node)
+    for at in range(number - 1):
+        if left[at] < number:
+            walk.noted(tuple([dep for dep in output.deps[at] if dep & STAR]))
 
 
 def _is_all(walk: Walk, item: exp.Expr, output: QueryOutput) -> bool:

@@ -142,18 +142,20 @@ def need_fields(walk: Walk, fields: Iterable[str], *, decide: bool = False) -> N
 
 
 def needs_of_trigger(walk: Walk, writes: Iterable[Write], tables: Iterable[str]) -> list[Write]:
-    """Return what the tables of a trigger need: the trigger fails, and with it each write, as its statements do."""
+    """Return what the tables of a trigger need: the trigger fails, and with it each write, as its statements do.
+
+    Its queries count as well, and what changes the table itself: their own columns say nothing of the table's rows.
+    """
     found: list[Write] = []
     for write in writes:
-        if not write.target or write.mode == "assign":
-            continue
-        target = walk.lookup.table(write.target)
-        filled = {dep >> REF_SHIFT for name in write.output.names for dep in target.deps(name, walk.interner)}
-        for name in tables:
-            if name != write.target:
-                needs = Write(name, "trigger", "declare", defines=False)
-                needs.named = write.named | filled
-                found.append(needs)
+        needed = set(write.named)
+        if write.target and write.mode != "assign":
+            target = walk.lookup.table(write.target)
+            needed |= {dep >> REF_SHIFT for name in write.output.names for dep in target.deps(name, walk.interner)}
+        for name in tables if needed else ():
+            needs = Write(name, "trigger", "declare", defines=False)
+            needs.named = frozenset(needed)
+            found.append(needs)
     return found
 
 
