@@ -14,6 +14,7 @@
 :mod:`found <govtool.app.erasure.found>` has its results.
 :mod:`copies <govtool.app.erasure.copies>` and :mod:`lines <govtool.app.erasure.lines>` write corrected files,
 :mod:`corrected <govtool.app.erasure.corrected>` those of a dataset, verified,
+:mod:`partitions <govtool.app.erasure.partitions>` removes partitions that are left without rows,
 :mod:`apply <govtool.app.erasure.apply>` all of them, and
 :mod:`certify <govtool.app.erasure.certify>` makes the certificate and checks it again;
 :mod:`certificate_keys <govtool.app.erasure.certificate_keys>` has the keys that the check relies on.
