@@ -20,6 +20,7 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_aggregates import Windowed, decimal_average
 from govtool.records.sql.duckdb_casts import GUARD, cast_template
 from govtool.records.sql.duckdb_functions import CALLS, quoted_name
+from govtool.records.sql.duckdb_lists import written_lambda
 from govtool.records.sql.duckdb_rounding import decimal_of_double
 
 _TYPES = {
@@ -176,7 +177,7 @@ class DuckDialect(Dialect):
 
     def parameter(self, term: Lambda, parts: list[str]) -> str:
         """A lambda."""
-        raise NotExact("functions with lambdas")
+        return written_lambda(self, term, parts[-1])
 
     def udf(self, call: Udf, parts: list[str]) -> str:
         """None."""

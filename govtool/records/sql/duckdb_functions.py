@@ -8,6 +8,7 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_calls import WriteFunction, number_of, typed
 from govtool.records.sql.duckdb_casts import GUARD
 from govtool.records.sql.duckdb_decimals import divided_decimals, divisor, require_short, rounded_product
+from govtool.records.sql.duckdb_lists import LIST_CALLS, concatenated, sorted_structs
 from govtool.records.sql.duckdb_rounding import round_half_up
 from govtool.records.sql.duckdb_text import TEXT_CALLS
 from govtool.records.sql.duckdb_times import TIME_CALLS
@@ -78,6 +79,8 @@ def _ascii(function: str) -> WriteFunction:
 
 
 def _concat(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if isinstance(call.type, t.Array):
+        return concatenated(dialect, call, parts, kinds)
     if any(each != t.STRING for each in kinds) or not parts:
         raise NotExact("concat of what is no text")
     return f"({' || '.join(parts)})"
@@ -175,6 +178,8 @@ def _sort_array(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
     """NULLs first in ascending order, last in descending order; equal floats may differ (-0.0)."""
     kind, order = kinds[0], call.arguments[1]
     element = kind.element if isinstance(kind, t.Array) else t.VOID
+    if isinstance(element, t.Struct) and isinstance(order, Literal):
+        return sorted_structs(call, parts[0], kind, order)
     if element not in (*t.INTEGRAL, t.STRING, t.DATE, t.BOOLEAN) or not isinstance(order, Literal):
         raise NotExact(f"sort_array of {t.as_text(kind)}")
     options = "'ASC', 'NULLS FIRST'" if order.value else "'DESC', 'NULLS LAST'"
@@ -234,6 +239,7 @@ CALLS: dict[str, WriteFunction] = {
     "size": _size,
     "explode": lambda dialect, call, parts, kinds: parts[0], "posexplode": lambda dialect, call, parts, kinds: parts[0],
     "inline": lambda dialect, call, parts, kinds: parts[0],
+    **LIST_CALLS,
     **TEXT_CALLS,
     **TIME_CALLS,
 }  # fmt: skip
