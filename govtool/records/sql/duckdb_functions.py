@@ -8,7 +8,7 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_calls import WriteFunction, number_of, typed
 from govtool.records.sql.duckdb_casts import GUARD
 from govtool.records.sql.duckdb_decimals import divided_decimals, divisor, require_short, rounded_product
-from govtool.records.sql.duckdb_lists import LIST_CALLS, concatenated, sorted_structs
+from govtool.records.sql.duckdb_lists import LIST_CALLS, concatenated, sorted_structs, with_name
 from govtool.records.sql.duckdb_rounding import round_half_up
 from govtool.records.sql.duckdb_text import TEXT_CALLS
 from govtool.records.sql.duckdb_times import TIME_CALLS
@@ -130,6 +130,10 @@ def _field(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) 
 
 
 def _item(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if call.mode == "ansi":
+        require_short(parts)
+        outside = f"{parts[1]} < 0 OR {parts[1]} >= len({parts[0]})"
+        return f"(CASE WHEN {outside} THEN {_failing(dialect, call)} ELSE list_extract({parts[0]}, {parts[1]} + 1) END)"
     return f"(CASE WHEN {parts[1]} >= 0 THEN list_extract({parts[0]}, {parts[1]} + 1) END)"
 
 
@@ -138,7 +142,16 @@ def _element_at(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
         return _map_value(dialect, call, parts, kinds)
     if not number_of(call.arguments[1]):
         raise NotExact("element_at of a computed place")
+    if call.mode == "ansi":
+        outside = f"len(l) < abs({parts[1]})"
+        body = f"CASE WHEN {outside} THEN {_failing(dialect, call)} ELSE list_extract(l, {parts[1]}) END"
+        return with_name(parts[0], "l", body)
     return f"list_extract({', '.join(parts)})"
+
+
+def _failing(dialect: Dialect, call: Call) -> str:
+    """An error, as Spark has one in ANSI mode, in the type of a call."""
+    return f"CAST(error('{GUARD}: {call.name}') AS {dialect.type(call.type)})"
 
 
 def _array_contains(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:

@@ -17,7 +17,7 @@ _DEEPEST = 8
 """Structs within each other whose fields are put in order."""
 
 
-def named(value: str, name: str, body: str) -> str:
+def with_name(value: str, name: str, body: str) -> str:
     """An expression over a value that it has a name for, so that the value is written once."""
     return f"list_extract(list_transform([{value}], lambda {name}: {body}), 1)"
 
@@ -32,13 +32,14 @@ def _require_compared(call: Call, kind: t.Type) -> None:
     Raises:
         NotExact: They may.
     """
-    if not _is_compared(_element(kind)):
+    if not is_compared(_element(kind)):
         raise NotExact(f"{call.name} of {t.as_text(kind)}")
 
 
-def _is_compared(kind: t.Type) -> bool:
+def is_compared(kind: t.Type) -> bool:
+    """Return whether both engines find the same values of a type equal, and order those of a list alike."""
     if isinstance(kind, t.Struct):
-        return bool(kind.fields) and all(_is_compared(field.type) for field in kind.fields)
+        return bool(kind.fields) and all(is_compared(field.type) for field in kind.fields)
     return kind in _COMPARED
 
 
@@ -71,7 +72,7 @@ def _of_elements(function: str) -> WriteFunction:
         element, *place = map(dialect.variable, _lambda(call, 1, most=2).parameters)
         if not place:
             return f"{function}({parts[0]}, {parts[1]})"
-        body = named("CAST(n - 1 AS INTEGER)", place[0], _body(parts[1]))
+        body = with_name("CAST(n - 1 AS INTEGER)", place[0], _body(parts[1]))
         return f"{function}({parts[0]}, lambda {element}, n: {body})"
 
     return write
@@ -87,7 +88,7 @@ def _any(found: str, otherwise: str) -> WriteFunction:
             f"CASE WHEN list_contains(l, {found}) THEN {found} WHEN l IS NOT NULL AND list_count(l) = len(l)"
             f" THEN {otherwise} END"
         )
-        return named(truth, "l", body)
+        return with_name(truth, "l", body)
 
     return write
 
@@ -100,13 +101,13 @@ def _aggregate(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Typ
         raise NotExact("aggregate whose steps are of several types")
     no_sum, no_element = (f"CAST(NULL AS {dialect.type(each.type)})" for each in (total, element))
     one, two = dialect.variable(total), dialect.variable(element)
-    step = named("struct_extract(s, 'a')", one, named("struct_extract(x, 'e')", two, _body(parts[2])))
+    step = with_name("struct_extract(s, 'a')", one, with_name("struct_extract(x, 'e')", two, _body(parts[2])))
     items = f"list_transform(l, lambda x: {{'a': {no_sum}, 'e': x}})"
     first = f"{{'a': {parts[1]}, 'e': {no_element}}}"
     folded = f"list_reduce({items}, lambda s, x: {{'a': {step}, 'e': {no_element}}}, {first})"
     (result,) = map(dialect.variable, finish.parameters)
-    value = named(f"struct_extract({folded}, 'a')", result, _body(parts[3]))
-    return named(parts[0], "l", f"CASE WHEN l IS NOT NULL THEN {value} END")
+    value = with_name(f"struct_extract({folded}, 'a')", result, _body(parts[3]))
+    return with_name(parts[0], "l", f"CASE WHEN l IS NOT NULL THEN {value} END")
 
 
 def _extreme(function: str) -> WriteFunction:
@@ -125,12 +126,12 @@ def _distinct(value: str) -> str:
 
 def _array_distinct(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     _require_compared(call, kinds[0])
-    return named(parts[0], "l", _distinct("l"))
+    return with_name(parts[0], "l", _distinct("l"))
 
 
 def _pair(left: str, right: str, body: str) -> str:
     """An expression over the lists ``l`` and ``r``; NULL where one of them is."""
-    return named(left, "l", named(right, "r", f"CASE WHEN l IS NOT NULL AND r IS NOT NULL THEN {body} END"))
+    return with_name(left, "l", with_name(right, "r", f"CASE WHEN l IS NOT NULL AND r IS NOT NULL THEN {body} END"))
 
 
 def _of_two(body: str, alone: bool = False) -> WriteFunction:
@@ -146,7 +147,7 @@ def _of_two(body: str, alone: bool = False) -> WriteFunction:
     return write
 
 
-_UNION = named("list_concat(l, r)", "b", _distinct("b"))
+_UNION = with_name("list_concat(l, r)", "b", _distinct("b"))
 _EXCEPT = "list_filter(l, lambda x, i: list_position(l, x) = i AND list_position(r, x) IS NULL)"
 _INTERSECT = "list_filter(l, lambda x, i: list_position(l, x) = i AND list_position(r, x) IS NOT NULL)"
 _OVERLAP = (
@@ -166,7 +167,7 @@ def concatenated(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.T
 
 
 def _flatten(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    return named(parts[0], "l", "CASE WHEN l IS NOT NULL AND list_count(l) = len(l) THEN flatten(l) END")
+    return with_name(parts[0], "l", "CASE WHEN l IS NOT NULL AND list_count(l) = len(l) THEN flatten(l) END")
 
 
 def _slice(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -179,7 +180,7 @@ def _slice(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) 
 def sorted_structs(call: Call, part: str, kind: t.Type, order: Literal) -> str:
     """A list of structs in order: by their fields, NULL before all, or, in descending order, the other way round."""
     element = _element(kind)
-    if not _is_compared(element):
+    if not is_compared(element):
         raise NotExact(f"{call.name} of {t.as_text(kind)}")
     keys = ", ".join(f"'k{at}': {text}" for at, text in enumerate(_keys("x", element)))
     ordered = f"list_sort(list_transform({part}, lambda x: {{{keys}, 'v': x}}), '{'ASC' if order.value else 'DESC'}')"
