@@ -8,7 +8,7 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_calls import WriteFunction, number_of, typed
 from govtool.records.sql.duckdb_casts import GUARD
 from govtool.records.sql.duckdb_decimals import divided_decimals, divisor, require_short, rounded_product
-from govtool.records.sql.duckdb_lists import LIST_CALLS, concatenated, sorted_structs, with_name
+from govtool.records.sql.duckdb_lists import LIST_CALLS, concatenated, with_name
 from govtool.records.sql.duckdb_rounding import round_half_up
 from govtool.records.sql.duckdb_text import TEXT_CALLS
 from govtool.records.sql.duckdb_times import TIME_CALLS
@@ -187,18 +187,6 @@ def _size(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -
     return f"CAST({'cardinality' if isinstance(kinds[0], t.Map) else 'len'}({parts[0]}) AS INTEGER)"
 
 
-def _sort_array(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    """NULLs first in ascending order, last in descending order; equal floats may differ (-0.0)."""
-    kind, order = kinds[0], call.arguments[1]
-    element = kind.element if isinstance(kind, t.Array) else t.VOID
-    if isinstance(element, t.Struct) and isinstance(order, Literal):
-        return sorted_structs(call, parts[0], kind, order)
-    if element not in (*t.INTEGRAL, t.STRING, t.DATE, t.BOOLEAN) or not isinstance(order, Literal):
-        raise NotExact(f"sort_array of {t.as_text(kind)}")
-    options = "'ASC', 'NULLS FIRST'" if order.value else "'DESC', 'NULLS LAST'"
-    return f"list_sort({parts[0]}, {options})"
-
-
 def _whole(function: str) -> WriteFunction:
     def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
         if kinds == [t.DOUBLE] and call.type == t.LONG:
@@ -243,7 +231,7 @@ CALLS: dict[str, WriteFunction] = {
     "date_add": typed("CAST({0} + {1} AS DATE)", (t.DATE, t.INTEGER)),
     "date_sub": typed("CAST({0} - {1} AS DATE)", (t.DATE, t.INTEGER)),
     "datediff": typed("CAST({0} - {1} AS INTEGER)", (t.DATE, t.DATE)),
-    "add_months": typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)), "sort_array": _sort_array,
+    "add_months": typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)),
     "last_day": typed("last_day({0})", (t.DATE,)),
     "sqrt": typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
     "round": round_half_up, "floor": _whole("floor"), "ceil": _whole("ceil"),

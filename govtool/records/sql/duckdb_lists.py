@@ -177,13 +177,31 @@ def _slice(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) 
     return f"list_slice({parts[0]}, {start}, {start + size - 1})"
 
 
-def sorted_structs(call: Call, part: str, kind: t.Type, order: Literal) -> str:
-    """A list of structs in order: by their fields, NULL before all, or, in descending order, the other way round."""
+def _sort_array(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    """NULLs first in ascending order, last in descending order; equal floats may differ (-0.0)."""
+    order = call.arguments[1]
+    if not isinstance(order, Literal):
+        raise NotExact("sort_array in an order that is no constant")
+    options = "'ASC', 'NULLS FIRST'" if order.value else "'DESC', 'NULLS LAST'"
+    return _in_order(call, parts[0], kinds[0], options, "(x IS NOT NULL)")
+
+
+def _array_sort(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    """Ascending order, NULLs last."""
+    if len(parts) > 1:
+        raise NotExact("array_sort by a function")
+    return _in_order(call, parts[0], kinds[0], "'ASC', 'NULLS LAST'", "(x IS NULL)")
+
+
+def _in_order(call: Call, part: str, kind: t.Type, options: str, first: str) -> str:
+    """A list in order. Structs are by their fields, NULL before all, or, in descending order, the other way round."""
     element = _element(kind)
     if not is_compared(element):
         raise NotExact(f"{call.name} of {t.as_text(kind)}")
-    keys = ", ".join(f"'k{at}': {text}" for at, text in enumerate(_keys("x", element)))
-    ordered = f"list_sort(list_transform({part}, lambda x: {{{keys}, 'v': x}}), '{'ASC' if order.value else 'DESC'}')"
+    if not isinstance(element, t.Struct):
+        return f"list_sort({part}, {options})"
+    keys = ", ".join(f"'k{at}': {text}" for at, text in enumerate((first, *_keys("x", element)[1:])))
+    ordered = f"list_sort(list_transform({part}, lambda x: {{{keys}, 'v': x}}), {options})"
     return f"list_transform({ordered}, lambda y: struct_extract(y, 'v'))"
 
 
@@ -204,7 +222,8 @@ def fields_of(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type
 
 
 LIST_CALLS: dict[str, WriteFunction] = {
-    "transform": _of_elements("list_transform"), "filter": _of_elements("list_filter"),
+    "sort_array": _sort_array, "array_sort": _array_sort, "transform": _of_elements("list_transform"),
+    "filter": _of_elements("list_filter"),
     "exists": _any("TRUE", "FALSE"), "forall": _any("FALSE", "TRUE"), "aggregate": _aggregate,
     "array_max": _extreme("list_max"), "array_min": _extreme("list_min"), "array_distinct": _array_distinct,
     "array_union": _of_two(_UNION), "array_except": _of_two(_EXCEPT), "array_intersect": _of_two(_INTERSECT),
