@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.app.erasure.module_jobs import CallWithJobs, JobsOfModules
@@ -123,7 +124,7 @@ def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: boo
         wanted = exchange_of(links).joined(chosen) if all_runs else chosen
         links = [link for link in links if link.run.run in wanted]
         lost = _joined_by_name(links, lost) if all_runs else may_be_it
-    jobs = JobsOfModules.of(store, commit).making({link.output for link in links})
+    jobs = JobsOfModules.of(store, commit, Path.cwd()).making({link.output for link in links})
     if run is not None:
         links += _queries_of(links, map(chain_link, known), jobs, all_runs)
     return replace(ordered(links), lost=tuple(lost), jobs=jobs)

@@ -70,9 +70,7 @@ def erased_partitions(parts: Iterable[PartitionFiles]) -> ErasedPartitions:
     for part in parts:
         for inside in part.by_folder():
             folders.setdefault(inside.files[0].path.parent, []).append(inside)
-    empty = {
-        folder: inside for folder, inside in folders.items() if not any(each.rows(each.files) for each in inside)
-    }
+    empty = {folder: inside for folder, inside in folders.items() if not any(each.rows(each.files) for each in inside)}
     files = tuple(file for inside in empty.values() for each in inside for file in each.files)
     relation = next((inside[0].relation for inside in empty.values()), None)
     return ErasedPartitions(frozenset(empty), files, relation)

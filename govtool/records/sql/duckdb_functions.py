@@ -34,8 +34,10 @@ def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
         fits = precision <= 38 or (call.name == "*" and call.mode == "ansi")
         if fits and scale == call.type.scale:
             return f"CAST({text} AS {dialect.type(call.type)})"
-        if call.name == "*" and right.precision < 37 and 0 < scale - call.type.scale < 37:
-            return rounded_product(parts, right.precision, scale - call.type.scale, call.type)
+        shorter = min(left.precision, right.precision)
+        if call.name == "*" and shorter < 37 and 0 < scale - call.type.scale < 37:
+            factors = parts if right.precision == shorter else parts[::-1]
+            return rounded_product(factors, shorter, scale - call.type.scale, call.type)
     raise NotExact(f"{call.name} of {t.as_text(kinds[0])} and {t.as_text(kinds[-1])}")
 
 
