@@ -162,11 +162,21 @@ def test_an_outer_explode_keeps_a_row_for_an_empty_list(tmp_path):
         assert (Counter(found), deletion.is_certain) == (Counter(expected), True), gone
 
 
-def test_lists_of_one_aggregate_and_of_another_are_not_taken_apart_together(tmp_path):
-    one, other = ("select collect_list(x) as xs from r", "select collect_list(k) as xs from s")
-    sql = f"select u from ({one} union all {other} union all {one}) lateral view explode(xs) w as u"
-    with pytest.raises(UsageError, match="no collected list"):
-        delete(sql, tmp_path, "r0")
+@pytest.mark.parametrize("outer", ["", "outer"])
+def test_lists_of_several_aggregates_are_taken_apart_together(outer, tmp_path):
+    one, other = ("select collect_list(x) as xs from r group by g", "select collect_list(k) as xs from s group by id")
+    sql = f"select u from ({one} union all {other}) lateral view {outer} explode(xs) w as u"
+    rows = [(token, ("r", g), x) for token, (_, _, x, g) in DATA["r"]]
+    rows += [(token, ("s", number), k) for token, (number, k) in DATA["s"]]
+    for gone in itertools.combinations([token for token, _, _ in rows], 2):
+        groups: dict = {}
+        for token, group, value in rows:
+            if token not in gone:
+                groups.setdefault(group, []).append((value,))
+        expected = Counter(itertools.chain.from_iterable(groups.values()))
+        deletion = delete(sql, tmp_path, *gone)
+        found = Counter([row.after for row in deletion.rows if row.after is not None] + list(deletion.gains))
+        assert (found, deletion.is_certain) == (expected, True), gone
 
 
 def test_elements_of_a_function_of_a_list_are_refused(tmp_path):
