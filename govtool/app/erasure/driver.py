@@ -63,7 +63,7 @@ def through_driver(
     earlier = [
         query.run.run
         for query in chain.queries
-        if _is_before(query, link) and not query.read_places().isdisjoint(reached)
+        if is_before(query, link) and not query.read_places().isdisjoint(reached)
     ]
     if not earlier:
         return ""
@@ -87,16 +87,16 @@ def driver_had(
         chain: The runs.
         queries: Those that read what the subject's rows reached.
     """
-    later = [link for link in chain.links if any(_is_before(query, link) for query in queries)]
+    later = [link for link in chain.links if any(is_before(query, link) for query in queries)]
     with_constants = [link for link in later if has_constants(_plan(store, commit, link))]
     why = "its rows went to the driver: where they are now is not known"
     for query in queries:
-        made_with = [link.output for link in with_constants if _is_before(query, link)]
+        made_with = [link.output for link in with_constants if is_before(query, link)]
         what = f"constants in the plans of {few(made_with)} stay as they were"
         yield query, f"{why}; {what}, also if the job computed them from those rows" if made_with else why
 
 
-def _is_before(query: ChainLink, link: ChainLink) -> bool:
+def is_before(query: ChainLink, link: ChainLink) -> bool:
     """Return whether a job ran a query before a write."""
     earlier, later = query.run, link.run
     return earlier.application == later.application and run_order(earlier.run) < run_order(later.run)

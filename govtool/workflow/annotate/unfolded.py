@@ -1,20 +1,24 @@
 """Rows made of lists that were computed, as operators over the rows of the lists that they were computed from.
 
 ``explode(transform(l, f))`` is a projection of the rows of ``explode(l)``, ``explode(filter(l, p))`` a filter over
-them, and ``inline(l)`` has their fields. Where a list was collected, its rows are those that were collected.
+them; ``explode(concat(l, m))`` has those of both lists, ``inline(l)`` their fields, and a list in another order has the
+same. Where a list was collected, its rows are those that were collected.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Expression, Lambda, Named, Variable, passed
-from govtool.records.plan.nodes import Filter, Generate, Project, outputs
-from govtool.records.plan.tree import Node, Term, rewrite, walk
-from govtool.records.plan.types import Array, Struct
+from govtool.records.plan.nodes import Filter, Generate, Project, Union, outputs
+from govtool.records.plan.tree import Node, Term, walk
+from govtool.records.plan.types import BOOLEAN, Array, Struct
 from govtool.records.trace.normal import Ids
+from govtool.workflow.annotate.rows import rewritten
 
-_COMPUTED = frozenset({"transform", "filter"})
+_BY_ELEMENT = frozenset({"transform", "filter"})
+_IN_ANOTHER_ORDER = frozenset({"sort_array", "reverse"})
 
 
 def unfolded(node: Generate, ids: Ids) -> Node:
@@ -44,6 +48,11 @@ def unfolded(node: Generate, ids: Ids) -> Node:
 
 def _computed(node: Generate, child: Node, value: Expression, own: list[Named], ids: Ids) -> Node:
     assert isinstance(value, Call)
+    if value.name == "concat":
+        return _of_each(node, child, value, own, ids)
+    if value.name not in _BY_ELEMENT:
+        rows = unfolded(replace(node, child=child, generator=Call("explode", value.arguments[:1], value.type)), ids)
+        return Project(rows, (*own, *map(passed, node.columns)))
     source, function = value.arguments
     assert isinstance(function, Lambda)
     assert isinstance(source.type, Array)
@@ -55,11 +64,29 @@ def _computed(node: Generate, child: Node, value: Expression, own: list[Named], 
     def swap(term: Term) -> Term:
         return element if isinstance(term, Variable) and term.id == parameter.id else term
 
-    body = rewrite(function.body, swap)
+    body = rewritten(function.body, swap)
     rows = unfolded(inner, ids)
     if is_filter:
         return Project(Filter(rows, body), (*own, passed(column)))
     return Project(rows, (*own, Named(body, column.id, column.name)))
+
+
+def _of_each(node: Generate, child: Node, value: Call, own: list[Named], ids: Ids) -> Node:
+    """The elements of one list, and those of another: none where one of them is NULL."""
+    there = [
+        Call("is not null", (each,), BOOLEAN)
+        for each in value.arguments
+        if not (isinstance(each, Attribute) and not each.nullable)
+    ]
+    for condition in there:
+        child = Filter(child, condition)
+    (column,) = node.columns
+    parts = []
+    for each in value.arguments:
+        element = ids.attribute(column.name, column.type)
+        rows = unfolded(Generate(child, Call("explode", (each,), column.type), False, (element,)), ids)
+        parts.append(Project(rows, (*own, passed(element))))
+    return Union(tuple(parts), (*(each.attribute for each in own), column))
 
 
 def _field(element: Attribute, at: int, column: Attribute) -> Named:
@@ -70,7 +97,13 @@ def _field(element: Attribute, at: int, column: Attribute) -> Named:
 
 
 def _is_computed(value: Expression) -> bool:
-    if not isinstance(value, Call) or value.name not in _COMPUTED or len(value.arguments) != 2:
+    if not isinstance(value, Call):
+        return False
+    if value.name in _IN_ANOTHER_ORDER or (value.name == "array_sort" and len(value.arguments) == 1):
+        return True
+    if value.name == "concat":
+        return isinstance(value.type, Array) and all(t.same(each.type, value.type) for each in value.arguments)
+    if value.name not in _BY_ELEMENT or len(value.arguments) != 2:
         return False
     function = value.arguments[1]
     return isinstance(function, Lambda) and len(function.parameters) == 1

@@ -182,7 +182,16 @@ def test_lists_of_several_aggregates_are_taken_apart_together(outer, tmp_path):
 def test_elements_of_a_function_of_a_list_are_refused(tmp_path):
     lists = "(select g, collect_list(x) as xs from r group by g) t"
     with pytest.raises(UsageError, match="explode of a computed array"):
-        provenance(f"select g, u from {lists} lateral view explode(sort_array(xs)) w as u", tmp_path)
+        provenance(f"select g, u from {lists} lateral view explode(array(size(xs))) w as u", tmp_path)
+
+
+def test_elements_of_a_sorted_list_are_those_of_the_list(tmp_path):
+    lists = "(select g, sort_array(collect_list(x)) as xs from r group by g) t"
+    deletion = delete(f"select g, u from {lists} lateral view explode(xs) w as u", tmp_path, "r0", "r3")
+    assert {row.before: row.status for row in deletion.rows} == {
+        ("a", 10): "deleted", ("a", 20): "kept", ("b", 5): "kept", (None, 7): "deleted",
+    }  # fmt: skip
+    assert deletion.is_certain
 
 
 def test_aggregates_are_evaluated_again(tmp_path):
