@@ -9,6 +9,7 @@
 :mod:`step <govtool.app.erasure.step>` evaluates it,
 :mod:`decided <govtool.records.replay.decided>` judges its certainty.
 :mod:`driver <govtool.app.erasure.driver>` tells what passed through the driver,
+:mod:`hanging <govtool.app.erasure.hanging>` which writes of programs hang on that,
 :mod:`module_jobs <govtool.app.erasure.module_jobs>` which functions of modules ran jobs, and on what,
 :mod:`plan <govtool.app.erasure.row_plan>` goes through the chain, and
 :mod:`found <govtool.app.erasure.found>` has its results.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.erasure.driver import hanging_by_code, is_before
+from govtool.app.erasure.hanging import hanging_by_code, is_before
 from govtool.app.erasure.module_jobs import CallWithJobs, JobsOfModules
 from govtool.app.records.exchange import FileExchange
 from govtool.app.records.runs import of_run, recorded_beside_damage
@@ -146,7 +146,7 @@ def _joined(store: Reader, commit: Commit, links: Sequence[ChainLink], chosen: s
 
 def _hangs(link: ChainLink, queries: Sequence[ChainLink], hanging: WritesThatHang) -> bool:
     """Whether a write hangs, as the code of its program shows, on what one of some queries collected before it."""
-    if not any(is_before(query, link) for query in queries):
+    if not any(is_before(query.run, link.run) for query in queries):
         return False
     writes = hanging(link.run.application)
     return writes is not UNKNOWN and writes.has(link.output)

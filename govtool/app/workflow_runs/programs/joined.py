@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from govtool.app.records.exchange import FileExchange
+from govtool.app.records.tables import run_order
 from govtool.app.workflow_runs.programs.actions import ProgramAction, RecordedProgram
 from govtool.app.workflow_runs.programs.driver_code import UNKNOWN
 from govtool.app.workflow_runs.programs.driver_rows import written_by_code
@@ -103,14 +104,15 @@ class _Join:
 
     def _hanging(self, found: set[str]) -> set[str]:
         """Writes of programs that hang, as their code shows, on rows that queries among some actions collected."""
-        queries: dict[str, int] = {}
-        for each in map(self._actions.__getitem__, found):
-            if not each.output:
-                queries[each.application] = min(each.number, queries.get(each.application, each.number))
+        queries = [each for each in map(self._actions.__getitem__, found) if not each.output]
+        first = {
+            each.application: min(run_order(one.run.id) for one in queries if one.application == each.application)
+            for each in queries
+        }
         return {
             name
             for name, each in self._actions.items()
-            if each.output and each.number > queries.get(each.application, each.number)
+            if each.output and each.application in first and first[each.application] < run_order(name)
             if self._writes(each.application) is not UNKNOWN and self._writes(each.application).has(each.output)
         }
 
