@@ -102,3 +102,27 @@ def test_moments_of_too_few_values_are_null():
 def test_moments_of_infinite_values_are_left_to_spark():
     with pytest.raises(NotExact, match="DuckDB"):
         moments("stddev_samp", [1.0, math.inf])
+
+
+def test_products_of_a_long_and_a_short_decimal_are_rounded_in_either_order():
+    """``(50/100.0) * max(total)``: the oracle is the exact product, rounded half up to the places of Spark's type."""
+    short, long, own = Decimal(9, 6), Decimal(38, 2), Decimal(38, 6)
+    digits = decimal.Context(prec=80, rounding=decimal.ROUND_HALF_UP)
+    a, b = Attribute(1, "a", short), Attribute(2, "b", long)
+    rng = random.Random(5)
+    pairs = [
+        (decimal.Decimal("0.500000"), decimal.Decimal("12.35")),
+        (decimal.Decimal("-0.000150"), decimal.Decimal("0.01")),
+    ]
+    pairs += [
+        (decimal.Decimal(rng.randint(-999999999, 999999999)).scaleb(-6), decimal.Decimal(rng.randint(-(10**12), 10**12)).scaleb(-2))
+        for _ in range(50)
+    ]  # fmt: skip
+    expected = [digits.quantize(digits.multiply(*pair), decimal.Decimal("0.000001")) for pair in pairs]
+    for factors in ((a, b), (b, a)):
+        product = Call("*", factors, own, "ansi")
+        plan = Project(LocalRows(0, (a, b), tuple(pairs)), (Named(product, 3, "p"),))
+        assert [value for (value,) in executor().fetch(plan)] == expected
+    huge = Project(LocalRows(0, (a, b), ((pairs[0][0], decimal.Decimal(10) ** 30),)), (Named(product, 3, "p"),))
+    with pytest.raises(NotExact, match="product of decimals"):
+        executor().fetch(huge)

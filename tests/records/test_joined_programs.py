@@ -229,3 +229,42 @@ def test_deletions_are_decided(tmp_path):
     assert counted["recomputed"]
     assert counted["deleted"]
     assert counted["kept"]
+
+
+def test_what_a_joined_program_decides_with_rows_that_it_collected(tmp_path, monkeypatch):
+    """With all runs, the queries of each program count, for what it wrote and for what others made of that.
+
+    Nothing but the query joins the program with the first: what it writes reads other files.
+    """
+    monkeypatch.chdir(tmp_path)
+    first = Program(tmp_path)
+    first.write(SPENT, "stage", "views")
+    first.done()
+    second = first.then("app-2", "report.py")
+    second.collect("SELECT count(*) AS n FROM stage WHERE spent > 25", "stage")
+    second.write("SELECT name FROM users", "names", "users")
+    second.write("SELECT name, land FROM users", "free", "users")
+    second.code(
+        "n = stage.where('spent > 25').count()\nprint(n)\nif n > 1:\n    users.write.parquet('out/names')\n"
+        "users.write.parquet('out/free')\n"
+    )
+    second.done()
+    third = second.then("app-3", "copy.py")
+    third.write("SELECT name AS copied FROM names", "copies", "names")
+    store = third.done()
+    tokens = views_of(store, "app-1")
+    found = {}
+    for token in (tokens[0], tokens[3]):  # of ann, whose sum falls below 25, and of cid, whose sum is 5
+        answer = deleted(store, [token], "app-1")
+        ends = {name.rpartition("/")[2].partition("@")[0]: each["tuples"] for name, each in answer["relations"].items()}
+        found[token] = {name: {row["status"] for row in rows} for name, rows in ends.items()}
+    assert found[tokens[0]]["names"] == found[tokens[0]]["copies"] == {"unknown"}
+    assert found[tokens[3]]["names"] == found[tokens[3]]["copies"] == {"kept"}
+    assert all("free" not in each for each in found.values())  # it hangs on nothing
+
+    plan = govtool.open(store).erase_plan("views.user=ann", run="app-1", all_runs=True)
+    unknown = {each.dataset.rpartition("/")[2] for each in plan.datasets if each.unknown}
+    assert unknown == {"names", "copies"}
+    assert [each.what for each in plan.not_reached] == ["app-2/0"]
+    alone = govtool.open(store).erase_plan("views.user=ann", run="app-1")
+    assert (alone.is_certain, alone.not_reached) == (True, ())

@@ -24,6 +24,7 @@ from govtool.app.erasure.certificate_keys import MAX_DEPTH, depth, is_plan
 from govtool.app.erasure.certify import NAME, certificate
 from govtool.app.erasure.copies import plain_name
 from govtool.app.erasure.corrected import corrected_datasets
+from govtool.app.erasure.partitions import without_values
 from govtool.app.erasure.report import ErasureRequest, PlannedErasure, file_digest, planned_erasure
 from govtool.app.project.project import commit_at, read_store, store_uri
 from govtool.clock import iso, now
@@ -125,9 +126,9 @@ def apply_erasure(plan: Path, to: Path, store: str | None = None) -> Certificate
     planned = planned_erasure(reader, commit, given.request(), lambda: _index(reader, commit))
     check_target(to, _check_plan(given, planned))
     with _partial(to) as folder:
-        taken = {NAME}
+        taken, hidden = {NAME}, without_values(planned.keys.wanted)
         try:
-            datasets = corrected_datasets(reader, commit, planned, folder, lambda name: plain_name(name, taken))
+            datasets = corrected_datasets(reader, commit, planned, folder, lambda name: plain_name(hidden(name), taken))
         except OSError as error:  # a full disk, an original that cannot be read
             why = f"the copies cannot be written: {error.strerror or error}"
             raise StoreError(why, code="store.write", location=str(to)) from error

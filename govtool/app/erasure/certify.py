@@ -16,6 +16,7 @@ from govtool.app.datasets.row_digest import digest_rows
 from govtool.app.erasure.certificate_keys import is_certificate
 from govtool.app.erasure.columns import parse_subject
 from govtool.app.erasure.corrected import CorrectedDataset, left_over
+from govtool.app.erasure.partitions import hidden_in, partition_values, without_values
 from govtool.app.erasure.report import PlannedErasure, file_digest
 from govtool.clock import iso, now
 from govtool.errors import FormatError, UsageError
@@ -52,7 +53,7 @@ def certificate(
     """
     answer, salt = planned.answer, secrets.token_hex(32)
     beside = (*answer.not_reached, *left_over(datasets))
-    return {
+    found = {
         "govtool": __version__,
         "schema": CERTIFICATE,
         "store": answer.version.store,
@@ -74,6 +75,7 @@ def certificate(
         "no_subject": [each.to_dict() for each in answer.no_subject],
         "beyond": list(BEYOND),
     }
+    return dict(hidden_in(found, without_values(planned.keys.wanted)))
 
 
 def _subject(text: str, salt: str) -> dict[str, str]:
@@ -100,6 +102,7 @@ def _dataset(each: CorrectedDataset, folder: Path, salt: str) -> dict[str, Any]:
             {"column": column, "digests": [subject_digest(salt, value) for value in values]}
             for column, values in each.keys
         ],
+        **({"erased": each.erased.counts()} if each.erased.folders else {}),
     }
     rows = digest_rows([file.path for file in each.files], place)
     return found if rows is None else {**found, "rows": rows}
@@ -218,8 +221,15 @@ def _wrong_rows(document: Mapping[str, Any], root: Path) -> Iterator[str]:
         if "rows" in each and digest_rows(paths, root / str(each["folder"])) != each["rows"]:
             yield f"{each['folder']} has other rows"
         for key in each.get("keys", ()):
-            if _holds(paths, key, document["salt"]):
+            inner = [Path(file["path"]) for file in each["files"]]
+            if _holds(paths, key, document["salt"]) or _names(inner, key, document["salt"]):
                 yield f"{each['folder']} holds the subject's value in column {key['column']}"
+
+
+def _names(paths: Sequence[Path], key: Mapping[str, Any], salt: str) -> bool:
+    """Return whether a folder of a partition is named after the subject's value."""
+    named = {value for path in paths for name, value in partition_values(path) if name == key["column"]}
+    return any(subject_digest(salt, value) in key["digests"] for value in named)
 
 
 def _holds(paths: Sequence[Path], key: Mapping[str, Any], salt: str) -> bool:

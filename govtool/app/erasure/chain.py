@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from govtool.app.erasure.hanging import hanging_by_code, is_before
 from govtool.app.erasure.module_jobs import CallWithJobs, JobsOfModules
 from govtool.app.records.exchange import FileExchange
 from govtool.app.records.runs import of_run, recorded_beside_damage
 from govtool.app.records.tables import listed_inputs, run_order
+from govtool.app.workflow_runs.programs.driver_code import UNKNOWN
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.execute.places import Place, place_of
 from govtool.records.split_plans import relation_of
 
 if TYPE_CHECKING:
     from govtool.app.records.unreadable import UnreadableRun
+    from govtool.app.workflow_runs.programs.driver_rows import WritesThatHang
     from govtool.model.records import RecordRun
     from govtool.records.plan.nodes import Relation
     from govtool.store import Commit, Reader
@@ -120,13 +124,32 @@ def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: boo
     if run is not None:
         may_be_it = [each for each in lost if each.is_named(run)]
         chosen = {each.run for each in _chosen(store, commit, known, run, may_be_it)}
-        wanted = exchange_of(links).joined(chosen) if all_runs else chosen
+        wanted = _joined(store, commit, links, chosen) if all_runs else chosen
         links = [link for link in links if link.run.run in wanted]
         lost = _joined_by_name(links, lost) if all_runs else may_be_it
-    jobs = JobsOfModules.of(store, commit).making({link.output for link in links})
+    jobs = JobsOfModules.of(store, commit, Path.cwd()).making({link.output for link in links})
     if run is not None:
         links += _queries_of(links, map(chain_link, known), jobs, all_runs)
     return replace(ordered(links), lost=tuple(lost), jobs=jobs)
+
+
+def _joined(store: Reader, commit: Commit, links: Sequence[ChainLink], chosen: set[str]) -> set[str]:
+    """Runs that exchange files with some, and what a program wrote that hangs on rows which it collected of theirs."""
+    exchange, hanging = exchange_of(links), hanging_by_code(store, commit, Path.cwd())
+    found, earlier = exchange.joined(chosen), set[str]()
+    while found != earlier:
+        queries = [link for link in links if link.run.run in found and not link.output]
+        more = {link.run.run for link in links if link.output and _hangs(link, queries, hanging)}
+        found, earlier = exchange.joined(found | more), found
+    return found
+
+
+def _hangs(link: ChainLink, queries: Sequence[ChainLink], hanging: WritesThatHang) -> bool:
+    """Whether a write hangs, as the code of its program shows, on what one of some queries collected before it."""
+    if not any(is_before(query.run, link.run) for query in queries):
+        return False
+    writes = hanging(link.run.application)
+    return writes is not UNKNOWN and writes.has(link.output)
 
 
 def _queries_of(

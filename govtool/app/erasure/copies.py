@@ -177,13 +177,10 @@ def _new_folders(delta: DatasetDelta, target: Path) -> Iterator[CopiedFile]:
         place.mkdir(parents=True, exist_ok=True)
         file = place / "part-corrected.parquet"
         first = local_path(delta.relation.files[0].uri) if delta.relation.files else None
-        schema = pq.read_schema(first) if first is not None else _file_schema(delta.relation)
+        own = [column for column in delta.relation.columns if column.name not in delta.relation.partitioned]
+        schema = pq.read_schema(first) if first is not None else arrow_schema(own)
         pq.write_table(_as_file(delta.table, schema).take(rows), file)
         yield CopiedFile(file, None, partition, True)
-
-
-def _file_schema(relation: Relation) -> pa.Schema:
-    return arrow_schema(column for column in relation.columns if column.name not in relation.partitioned)
 
 
 def _escaped(value: Any) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -13,9 +14,10 @@ from govtool.answers.row_erasure import DatasetErasure, Unsearched
 from govtool.app.datasets.places import local_place
 from govtool.app.erasure.copies import CopiedFile, can_edit, relative_paths, write_copy
 from govtool.app.erasure.corrections import Corrections, LeafCorrection, same_names
-from govtool.app.erasure.deltas import DatasetDelta, table_file
+from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
 from govtool.app.erasure.found import ErasedOutput, RowErasure
 from govtool.app.erasure.keys import Wanted, meets_any
+from govtool.app.erasure.partitions import ErasedPartitions, PartitionFiles, erased_partitions, remove_partitions
 from govtool.app.erasure.report import PlannedErasure
 from govtool.app.records.engines import engines
 from govtool.app.records.opened import OpenedWrite
@@ -56,6 +58,7 @@ class CorrectedDataset:
             the plan, which a run might decide otherwise. ``searched``: a source without the subject's rows.
         keys: Columns with the values that the subject's rows have there, as text; personal data.
         others: How many files lie in its folder that no recorded run wrote.
+        erased: Partitions that were left without rows, and are not in the copy.
         why: Why it was not written.
     """
 
@@ -67,6 +70,7 @@ class CorrectedDataset:
     verified: str = ""
     keys: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)
     others: int = 0
+    erased: ErasedPartitions = field(default_factory=ErasedPartitions)
     why: str = ""
 
 
@@ -129,7 +133,8 @@ class _Copies:
             # All copies come first: runs of two datasets may have read each other's, one after another.
             copies = [self._copy_of(each) if each.writable and each.changes else each for each in changing]
             found = [self._verified(each) if isinstance(each, _DatasetCopy) else _without_copy(each) for each in copies]
-            return [each for each in found if each.folder or each.why]
+            # At last: what reads a partition without rows is verified over it, too.
+            return [self._without_partitions(each) for each in found if each.folder or each.why]
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -144,9 +149,9 @@ class _Copies:
         files = [file for _, made in copy.parts for file in made]
         verified = [self._verify(part, made) for part, made in copy.parts]
         before = sum(count_rows(part.write.executor, part.delta.relation) for part in parts)
-        after = sum(
-            count_rows(part.write.executor, copied_relation(part.delta, own)) for part, own in self._own(parts, files)
-        )
+        owned = list(self._own(parts, files))
+        after = sum(_rows(part, own) for part, own in owned)
+        every = [PartitionFiles(part.delta.relation, own, partial(_rows, part)) for part, own in owned]
         return CorrectedDataset(
             copy.planned,
             copy.name,
@@ -156,7 +161,13 @@ class _Copies:
             "compared" if "compared" in verified else verified[0],
             self._keys(copy.planned.dataset),
             _others(parts, copy.planned),
+            erased_partitions(every),
         )
+
+    def _without_partitions(self, found: CorrectedDataset) -> CorrectedDataset:
+        if not found.erased.folders:
+            return found
+        return replace(found, files=remove_partitions(found.erased, found.files, self._folder / found.folder))
 
     def _own(self, parts: list[_Part], files: list[CopiedFile]) -> Iterable[tuple[_Part, list[CopiedFile]]]:
         for part in parts:
@@ -338,6 +349,13 @@ def copied_relation(delta: DatasetDelta, files: Iterable[CopiedFile]) -> Relatio
     """The files of a copy as a leaf, under the columns of the original."""
     listed = sorted((_file(each, None) for each in files), key=lambda file: file.uri)
     return replace(delta.relation, files=tuple(replace(f, ordinal=n) for n, f in enumerate(listed)), version="")
+
+
+def _rows(part: _Part, files: Sequence[CopiedFile]) -> int:
+    """How many rows some files of a copy have."""
+    relation = copied_relation(part.delta, files)
+    known = file_rows(relation)
+    return count_rows(part.write.executor, relation) if known is None else known
 
 
 def _file(copied: CopiedFile | None, original: File | None) -> File:

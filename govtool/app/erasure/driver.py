@@ -5,40 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from govtool.app.erasure.hanging import is_before
 from govtool.app.records.opening import open_write
-from govtool.app.records.tables import run_order
-from govtool.app.runs.lookup import read_history
-from govtool.app.workflow_runs.programs.actions import application_of
 from govtool.app.workflow_runs.programs.driver_code import UNKNOWN
-from govtool.app.workflow_runs.programs.driver_rows import WritesThatHang, has_constants, written_by_code
+from govtool.app.workflow_runs.programs.driver_rows import WritesThatHang, has_constants
 from govtool.errors import GovtoolError
 from govtool.records.plan.nodes import LocalRows
 from govtool.records.plan.tree import walk_nodes
 from govtool.wording import few
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from govtool.app.erasure.chain import ChainLink, RecordedChain
-    from govtool.model.run import Run
     from govtool.records.execute.places import Place
     from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, Reader
-
-
-def hanging_by_code(store: Reader, commit: Commit, folder: Path) -> WritesThatHang:
-    """The writes of an application that hang on rows which it collected, as its code shows.
-
-    Args:
-        store: The store.
-        commit: Runs are those of this commit.
-        folder: Where, and below which, files of the code as it ran are looked for.
-    """
-    return written_by_code(lambda application: _runs_of(store, commit, application), folder)
-
-
-def _runs_of(store: Reader, commit: Commit, application: str) -> list[Run]:
-    return [run for run in read_history(store, commit).runs if application_of(run) == application]
 
 
 def through_driver(
@@ -63,7 +43,7 @@ def through_driver(
     earlier = [
         query.run.run
         for query in chain.queries
-        if _is_before(query, link) and not query.read_places().isdisjoint(reached)
+        if is_before(query.run, link.run) and not query.read_places().isdisjoint(reached)
     ]
     if not earlier:
         return ""
@@ -87,19 +67,13 @@ def driver_had(
         chain: The runs.
         queries: Those that read what the subject's rows reached.
     """
-    later = [link for link in chain.links if any(_is_before(query, link) for query in queries)]
+    later = [link for link in chain.links if any(is_before(query.run, link.run) for query in queries)]
     with_constants = [link for link in later if has_constants(_plan(store, commit, link))]
     why = "its rows went to the driver: where they are now is not known"
     for query in queries:
-        made_with = [link.output for link in with_constants if _is_before(query, link)]
+        made_with = [link.output for link in with_constants if is_before(query.run, link.run)]
         what = f"constants in the plans of {few(made_with)} stay as they were"
         yield query, f"{why}; {what}, also if the job computed them from those rows" if made_with else why
-
-
-def _is_before(query: ChainLink, link: ChainLink) -> bool:
-    """Return whether a job ran a query before a write."""
-    earlier, later = query.run, link.run
-    return earlier.application == later.application and run_order(earlier.run) < run_order(later.run)
 
 
 def _holds_rows(store: Reader, commit: Commit, link: ChainLink) -> bool:

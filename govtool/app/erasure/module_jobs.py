@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from govtool.app.datasets.places import path_id
+from govtool.app.workflow_runs.programs.module_code import only_shown_in
 from govtool.app.workflow_runs.stored import read_workflow_runs
 from govtool.records.execute.places import place_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from govtool.model.records import RecordRun
     from govtool.records.execute.places import Place
     from govtool.store import Commit, Reader
@@ -36,12 +39,14 @@ class CallWithJobs:
         applications: The applications of its run.
         received: The files of what it received, by dataset.
         made: The datasets that it made.
+        only_shows: The code shows that nothing it made hangs on what its jobs gave.
     """
 
     name: str
     applications: frozenset[str]
     received: Mapping[str, frozenset[Place]]
     made: frozenset[str]
+    only_shows: bool = False
 
     def received_places(self) -> frozenset[Place]:
         """The files of all that it received."""
@@ -61,9 +66,16 @@ class JobsOfModules:
     relations: frozenset[Place] = frozenset()
 
     @classmethod
-    def of(cls, store: Reader, commit: Commit) -> JobsOfModules:
-        """Those of the runs of workflows in a version of a store."""
+    def of(cls, store: Reader, commit: Commit, folder: Path) -> JobsOfModules:
+        """Those of the runs of workflows in a version of a store.
+
+        Args:
+            store: The store.
+            commit: Its version.
+            folder: Where, and below which, files of the code as it ran are looked for.
+        """
         runs = read_workflow_runs(store, commit)[0]
+        shown = only_shown_in(folder, {run.source: run.program for run in runs if run.source})
         files = {
             (run.id, path): frozenset(map(place_of, relation.files))
             for run in runs
@@ -81,6 +93,7 @@ class JobsOfModules:
                             frozenset(run.applications),
                             {path_id(path): files[run.id, path] for path in paths if (run.id, path) in files},
                             frozenset(map(path_id, made)),
+                            each.module in shown(run.source),
                         )
                     )
         return cls(tuple(calls), frozenset().union(*files.values()))
@@ -104,7 +117,7 @@ class JobsOfModules:
             queries: Queries whose rows went to the driver. A function may read files that it did not receive.
         """
         for each in self.calls:
-            if output in each.made:
+            if output in each.made and not each.only_shows:
                 if not each.received_places().isdisjoint(reached):
                     why = "may have decided with rows that it received what it made"
                     return f"jobs ran while {each.name} was called, and {why}"

@@ -18,8 +18,9 @@ from govtool.app.erasure.alone import may_come_alone
 from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
-from govtool.app.erasure.driver import driver_had, hanging_by_code, through_driver
+from govtool.app.erasure.driver import driver_had, through_driver
 from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
+from govtool.app.erasure.hanging import hanging_by_code
 from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
 from govtool.app.erasure.step import CorrectedOutput, corrected_output

@@ -115,6 +115,34 @@ def _fields(reader: TermFields, fields: Json, own: t.Type) -> Term:
     return Call("get fields", (child,), own, options=(("field", name), ("ordinal", ordinal)))
 
 
+def _sorted(reader: TermFields, fields: Json, own: t.Type) -> Term:
+    """``array_sort``: without a function, Catalyst writes down the one that it means."""
+    if fields.get("allowNullComparisonResult"):
+        raise Unread("array_sort whose function may give NULL")
+    value, order = reader.value(fields["argument"]), reader.term(fields["function"])
+    if not isinstance(order, Lambda):
+        raise Unread("array_sort by what is no function")
+    return Call("array_sort", (value,) if order == _rising(order) else (value, order), own)
+
+
+def _rising(order: Lambda) -> Lambda | None:
+    """The function that puts values in rising order, NULL at the end, over the parameters of another."""
+    if len(order.parameters) != 2:
+        return None
+    one, other = order.parameters
+
+    def holds(name: str, *values: Expression) -> Call:
+        return Call(name, values, t.BOOLEAN)
+
+    both = holds("and", holds("is null", one), holds("is null", other))
+    steps = [(both, 0), (holds("is null", one), 1), (holds("is null", other), -1)]
+    steps += [(holds("<", one, other), -1), (holds(">", one, other), 1)]
+    body: Expression = Literal(0, t.INTEGER)
+    for condition, place in reversed(steps):
+        body = Case(((condition, Literal(place, t.INTEGER)),), body, t.INTEGER)
+    return Lambda(order.parameters, body)
+
+
 def _item(reader: TermFields, fields: Json, own: t.Type) -> Term:
     arguments = (reader.value(fields["child"]), reader.value(fields["ordinal"]))
     return Call("get item", arguments, own, read_mode("failOnError", fields["failOnError"]))
@@ -339,7 +367,7 @@ FORMS: dict[str, Callable[[TermFields, Json, t.Type], Term]] = {
     "ListQuery": _query, "LateralSubquery": _query, "ScalarSubquery": _scalar_subquery,
     "PipeExpression": _child, "SQLScalarFunction": _child, "AtLeastNNonNulls": _at_least,
     "RaiseError": _raise, "PivotFirst": _pivot, "Exists": _exists,
-    "InSubquery": _in_subquery, "PythonUDF": _python_udf,
+    "ArraySort": _sorted, "InSubquery": _in_subquery, "PythonUDF": _python_udf,
     "PythonUDAF": _python_udf, "ScalaUDF": _foreign, "ScalaAggregator": _foreign,
     "PreciseTimestampConversion": _micros, "KnownNullable": _child, "KnownNotNull": _child,
     "KnownNotContainsNull": _child, "GeneratorOuter": _foreign,

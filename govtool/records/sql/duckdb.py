@@ -20,6 +20,7 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_aggregates import Windowed, decimal_average
 from govtool.records.sql.duckdb_casts import GUARD, cast_template
 from govtool.records.sql.duckdb_functions import CALLS, quoted_name
+from govtool.records.sql.duckdb_lists import is_compared, written_lambda
 from govtool.records.sql.duckdb_rounding import decimal_of_double
 
 _TYPES = {
@@ -144,7 +145,7 @@ class DuckDialect(Dialect):
     def _comparison(self, name: str, parts: list[str], kinds: list[t.Type]) -> str:
         if not t.same(kinds[0], kinds[1]) and t.VOID not in kinds:
             raise NotExact(f"a comparison of {t.as_text(kinds[0])} with {t.as_text(kinds[1])}")
-        if isinstance(kinds[0], (t.Map, t.Array, t.Struct, t.Text)):
+        if isinstance(kinds[0], (t.Map, t.Array, t.Struct, t.Text)) and not _is_equality(name, kinds):
             raise NotExact("a comparison of nested or collated values")
         self.type(kinds[0])
         return f"({parts[0]} {_COMPARISONS[name]} {parts[1]})"
@@ -176,7 +177,7 @@ class DuckDialect(Dialect):
 
     def parameter(self, term: Lambda, parts: list[str]) -> str:
         """A lambda."""
-        raise NotExact("functions with lambdas")
+        return written_lambda(self, term, parts[-1])
 
     def udf(self, call: Udf, parts: list[str]) -> str:
         """None."""
@@ -264,6 +265,13 @@ class DuckDialect(Dialect):
         columns = ", ".join(f"{value} AS {each}" for value, each in zip(values, names, strict=True))
         join = "LEFT JOIN" if node.outer else "JOIN"
         return f"{source} {join} LATERAL (SELECT {columns} FROM ({inner})) AS {alias} ON TRUE"
+
+
+def _is_equality(name: str, kinds: list[t.Type]) -> bool:
+    """Return whether nested values are compared for equality: NULLs within them are equal in both engines."""
+    return name in ("=", "<=>") and all(
+        is_compared(kind.element if isinstance(kind, t.Array) else kind) for kind in kinds
+    )
 
 
 _MOMENTS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")

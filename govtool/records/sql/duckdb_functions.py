@@ -8,6 +8,7 @@ from govtool.records.sql.dialect import Dialect, NotExact, quoted
 from govtool.records.sql.duckdb_calls import WriteFunction, number_of, typed
 from govtool.records.sql.duckdb_casts import GUARD
 from govtool.records.sql.duckdb_decimals import divided_decimals, divisor, require_short, rounded_product
+from govtool.records.sql.duckdb_lists import LIST_CALLS, concatenated, with_name
 from govtool.records.sql.duckdb_rounding import round_half_up
 from govtool.records.sql.duckdb_text import TEXT_CALLS
 from govtool.records.sql.duckdb_times import TIME_CALLS
@@ -33,8 +34,10 @@ def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
         fits = precision <= 38 or (call.name == "*" and call.mode == "ansi")
         if fits and scale == call.type.scale:
             return f"CAST({text} AS {dialect.type(call.type)})"
-        if call.name == "*" and right.precision < 37 and 0 < scale - call.type.scale < 37:
-            return rounded_product(parts, right.precision, scale - call.type.scale, call.type)
+        shorter = min(left.precision, right.precision)
+        if call.name == "*" and shorter < 37 and 0 < scale - call.type.scale < 37:
+            factors = parts if right.precision == shorter else parts[::-1]
+            return rounded_product(factors, shorter, scale - call.type.scale, call.type)
     raise NotExact(f"{call.name} of {t.as_text(kinds[0])} and {t.as_text(kinds[-1])}")
 
 
@@ -78,6 +81,8 @@ def _ascii(function: str) -> WriteFunction:
 
 
 def _concat(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if isinstance(call.type, t.Array):
+        return concatenated(dialect, call, parts, kinds)
     if any(each != t.STRING for each in kinds) or not parts:
         raise NotExact("concat of what is no text")
     return f"({' || '.join(parts)})"
@@ -127,6 +132,10 @@ def _field(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) 
 
 
 def _item(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if call.mode == "ansi":
+        require_short(parts)
+        outside = f"{parts[1]} < 0 OR {parts[1]} >= len({parts[0]})"
+        return f"(CASE WHEN {outside} THEN {_failing(dialect, call)} ELSE list_extract({parts[0]}, {parts[1]} + 1) END)"
     return f"(CASE WHEN {parts[1]} >= 0 THEN list_extract({parts[0]}, {parts[1]} + 1) END)"
 
 
@@ -135,7 +144,16 @@ def _element_at(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
         return _map_value(dialect, call, parts, kinds)
     if not number_of(call.arguments[1]):
         raise NotExact("element_at of a computed place")
+    if call.mode == "ansi":
+        outside = f"len(l) < abs({parts[1]})"
+        body = f"CASE WHEN {outside} THEN {_failing(dialect, call)} ELSE list_extract(l, {parts[1]}) END"
+        return with_name(parts[0], "l", body)
     return f"list_extract({', '.join(parts)})"
+
+
+def _failing(dialect: Dialect, call: Call) -> str:
+    """An error, as Spark has one in ANSI mode, in the type of a call."""
+    return f"CAST(error('{GUARD}: {call.name}') AS {dialect.type(call.type)})"
 
 
 def _array_contains(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
@@ -169,16 +187,6 @@ def _size(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -
     if call.mode == "legacy":
         raise NotExact("size, which is -1 of NULL")
     return f"CAST({'cardinality' if isinstance(kinds[0], t.Map) else 'len'}({parts[0]}) AS INTEGER)"
-
-
-def _sort_array(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    """NULLs first in ascending order, last in descending order; equal floats may differ (-0.0)."""
-    kind, order = kinds[0], call.arguments[1]
-    element = kind.element if isinstance(kind, t.Array) else t.VOID
-    if element not in (*t.INTEGRAL, t.STRING, t.DATE, t.BOOLEAN) or not isinstance(order, Literal):
-        raise NotExact(f"sort_array of {t.as_text(kind)}")
-    options = "'ASC', 'NULLS FIRST'" if order.value else "'DESC', 'NULLS LAST'"
-    return f"list_sort({parts[0]}, {options})"
 
 
 def _whole(function: str) -> WriteFunction:
@@ -225,7 +233,7 @@ CALLS: dict[str, WriteFunction] = {
     "date_add": typed("CAST({0} + {1} AS DATE)", (t.DATE, t.INTEGER)),
     "date_sub": typed("CAST({0} - {1} AS DATE)", (t.DATE, t.INTEGER)),
     "datediff": typed("CAST({0} - {1} AS INTEGER)", (t.DATE, t.DATE)),
-    "add_months": typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)), "sort_array": _sort_array,
+    "add_months": typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)),
     "last_day": typed("last_day({0})", (t.DATE,)),
     "sqrt": typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
     "round": round_half_up, "floor": _whole("floor"), "ceil": _whole("ceil"),
@@ -234,6 +242,7 @@ CALLS: dict[str, WriteFunction] = {
     "size": _size,
     "explode": lambda dialect, call, parts, kinds: parts[0], "posexplode": lambda dialect, call, parts, kinds: parts[0],
     "inline": lambda dialect, call, parts, kinds: parts[0],
+    **LIST_CALLS,
     **TEXT_CALLS,
     **TIME_CALLS,
 }  # fmt: skip

@@ -40,16 +40,18 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
     if (cells == NONE).all():  # no row has an array
         plain = replace(node, child=rows.node, generator=call)
         return replace(rows, node=plain, columns=rows.columns + node.columns)
-    terms, lists = _collected(a, cells)
-    elements = _Elements(terms, np.flatnonzero(cells != NONE), lists)
-    may_be_null = terms.cells is not None and _may_be_null(a, terms.cells)
-    if not node.outer:
-        return _elements(a, rows, table, node, elements, may_be_null)
-    if may_be_null:
+    several = _collected(a, cells)
+    may_be_null = [each.terms.cells is not None and _may_be_null(a, each.terms.cells) for each in several]
+    if node.outer and any(may_be_null):
         raise refused("an outer explode of values that may be NULL")
-    made = _elements(a, rows, table, node, elements, may_be_null)
-    alone = padded(a, _without_elements(a, rows, table, elements), made.columns)
-    return united(a, [made, alone], made.columns)
+    parts = [
+        _elements(a, rows, table, node, elements, nullable)
+        for elements, nullable in zip(several, may_be_null, strict=True)
+    ]
+    columns = parts[0].columns
+    if node.outer:
+        parts.append(padded(a, _without_elements(a, rows, table, several), columns))
+    return united(a, parts, columns) if len(parts) > 1 else parts[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +103,14 @@ def _elements(
     return _recounted(a, made)
 
 
-def _without_elements(a: Annotator, rows: Rows, table: KeptTable, elements: _Elements) -> Rows:
+def _without_elements(a: Annotator, rows: Rows, table: KeptTable, several: list[_Elements]) -> Rows:
     """The rows whose list is empty, others as candidates."""
-    parents, places = elements.expanded()
-    nodes = elements.terms.inputs.nodes[places]
+    expanded = [(each, *each.expanded()) for each in several]
+    parents = np.concatenate([own for _, own, _ in expanded])
+    nodes = np.concatenate([each.terms.inputs.nodes[places] for each, _, places in expanded])
     parent, factor, times = (a.ids.attribute(name, LONG) for name in ("parent", "factor", "times"))
     side = a.tables.load({parent: parents, factor: nodes, times: standing_counts(a.circuit)[nodes]})
-    found = Rows(side, (parent,), factor, times, candidates=True, gate=elements.terms.gate)
+    found = Rows(side, (parent,), factor, times, candidates=True, gate=a.either(*(each.terms.gate for each in several)))
     return kept_by(a, rows, table, Matches(found, parent), True, is_padding=True)
 
 
@@ -133,14 +136,17 @@ def _may_be_null(a: Annotator, cells: Array) -> bool:
     )
 
 
-def _collected(a: Annotator, cells: Array) -> tuple[Terms, Array]:
-    """The aggregate that made lists, and the place of each list in it."""
-    known = cells[cells != NONE]
-    block, _ = a.circuit.place(int(known.min()))
-    last, place = a.circuit.place(int(known.max()))
-    if not isinstance(block, Terms) or block is not last or block.call.name not in ("collect_list", "collect_set"):
-        raise refused("explode of a computed array that is no collected list")
-    if block.around is not None:
-        raise refused("explode of a list that was collected over a frame of positions")
-    places: Array = known - (int(known.max()) - place)
-    return block, places
+def _collected(a: Annotator, cells: Array) -> list[_Elements]:
+    """The lists of some rows by the aggregates that made them: those of a UNION, or of kept state, are of several."""
+    rows = np.flatnonzero(cells != NONE)
+    ends = np.array([*a.circuit.starts[1:], a.circuit.size])
+    numbers = np.searchsorted(ends, cells[rows], "right")
+    found = []
+    for number in np.unique(numbers).tolist():
+        block, own = a.circuit.blocks[number], rows[numbers == number]
+        if not isinstance(block, Terms) or block.call.name not in ("collect_list", "collect_set"):
+            raise refused("explode of a computed array that is no collected list")
+        if block.around is not None:
+            raise refused("explode of a list that was collected over a frame of positions")
+        found.append(_Elements(block, own, cells[own] - a.circuit.starts[number]))
+    return found

@@ -35,6 +35,7 @@ from govtool.workflow.annotate.groups import aggregate, distinct
 from govtool.workflow.annotate.joins import join, lateral
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, pruned, reads_cells
 from govtool.workflow.annotate.sets import set_operation
+from govtool.workflow.annotate.unfolded import unfolded
 from govtool.workflow.annotate.unions import united
 from govtool.workflow.annotate.values import each_once, with_columns
 from govtool.workflow.annotate.windows import limit, window
@@ -78,6 +79,9 @@ def filtered(a: Annotator, node: Filter, context: Context | None) -> Rows:
 
 def generate(a: Annotator, node: Generate, context: Context | None) -> Rows:
     """That of the row, once an element; elements of a collected list are the rows that were collected."""
+    plain = unfolded(node, a.ids)
+    if not isinstance(plain, Generate):
+        return a.rows(plain, context)
     rows = a.rows(node.child, context)
     rows, (generator,) = a.local(rows, [node.generator], context)
     call = generator

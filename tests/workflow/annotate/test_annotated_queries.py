@@ -162,17 +162,36 @@ def test_an_outer_explode_keeps_a_row_for_an_empty_list(tmp_path):
         assert (Counter(found), deletion.is_certain) == (Counter(expected), True), gone
 
 
-def test_lists_of_one_aggregate_and_of_another_are_not_taken_apart_together(tmp_path):
-    one, other = ("select collect_list(x) as xs from r", "select collect_list(k) as xs from s")
-    sql = f"select u from ({one} union all {other} union all {one}) lateral view explode(xs) w as u"
-    with pytest.raises(UsageError, match="no collected list"):
-        delete(sql, tmp_path, "r0")
+@pytest.mark.parametrize("outer", ["", "outer"])
+def test_lists_of_several_aggregates_are_taken_apart_together(outer, tmp_path):
+    one, other = ("select collect_list(x) as xs from r group by g", "select collect_list(k) as xs from s group by id")
+    sql = f"select u from ({one} union all {other}) lateral view {outer} explode(xs) w as u"
+    rows = [(token, ("r", g), x) for token, (_, _, x, g) in DATA["r"]]
+    rows += [(token, ("s", number), k) for token, (number, k) in DATA["s"]]
+    for gone in itertools.combinations([token for token, _, _ in rows], 2):
+        groups: dict = {}
+        for token, group, value in rows:
+            if token not in gone:
+                groups.setdefault(group, []).append((value,))
+        expected = Counter(itertools.chain.from_iterable(groups.values()))
+        deletion = delete(sql, tmp_path, *gone)
+        found = Counter([row.after for row in deletion.rows if row.after is not None] + list(deletion.gains))
+        assert (found, deletion.is_certain) == (expected, True), gone
 
 
 def test_elements_of_a_function_of_a_list_are_refused(tmp_path):
     lists = "(select g, collect_list(x) as xs from r group by g) t"
     with pytest.raises(UsageError, match="explode of a computed array"):
-        provenance(f"select g, u from {lists} lateral view explode(sort_array(xs)) w as u", tmp_path)
+        provenance(f"select g, u from {lists} lateral view explode(array(size(xs))) w as u", tmp_path)
+
+
+def test_elements_of_a_sorted_list_are_those_of_the_list(tmp_path):
+    lists = "(select g, sort_array(collect_list(x)) as xs from r group by g) t"
+    deletion = delete(f"select g, u from {lists} lateral view explode(xs) w as u", tmp_path, "r0", "r3")
+    assert {row.before: row.status for row in deletion.rows} == {
+        ("a", 10): "deleted", ("a", 20): "kept", ("b", 5): "kept", (None, 7): "deleted",
+    }  # fmt: skip
+    assert deletion.is_certain
 
 
 def test_aggregates_are_evaluated_again(tmp_path):

@@ -341,7 +341,7 @@ class Case:
 
     def __init__(self, seed: int, folder: Path, spark: Any, wide: bool = False) -> None:
         rng = random.Random(seed)
-        self.seed, self.folder, self.spark = seed, folder, spark
+        self.seed, self.folder, self.spark, self.wide = seed, folder, spark, wide
         self.bodies: dict[str, tuple[Body, dict[str, str], Any]] = {}
         self.edges: list[tuple[str, str, str]] = []
         (self._widest if wide else self._draw)(rng)
@@ -398,6 +398,17 @@ class Case:
         self.bodies["n0"] = made, outputs, _module("M0", made, outputs)
         self.bodies["n1"] = applied, results, _module("M1", applied, results)
         self.edges += [("n0", "n1", name) for name in outputs]
+
+    def by_operator(self, mode: str, name: str, node: str, rows: Any, is_open: bool) -> Counter[str]:
+        """Of a wide workflow, the rows, those that are unknown, and answers that are open, of the way of a relation."""
+        body, outputs, _ = self.bodies[node] if node else (None, {}, None)
+        if not self.wide or body is None or node == "n0":
+            return Counter()
+        step = next(each for each in body.steps if each.name == outputs[name])
+        assert step.way is not None
+        what = f"{mode} by {step.way.of[0]} → {step.way.name}"
+        unknown = sum(row.status == "unknown" for row in rows)
+        return Counter({f"{what}: rows": len(rows), f"{what}: unknown": unknown, f"{what}: open": int(is_open)})
 
     @cached_property
     def records(self) -> dict[Path, list[tuple[str, tuple[Any, ...]]]]:
@@ -533,6 +544,7 @@ def _deletions(case: Case, report: Counter[str], number: int) -> Any:
                     if at == execution and (of == node or not node)
                 ]
                 report.update(f"{mode} {row.status}" for row in rows)
+                report.update(case.by_operator(mode, name, node, rows, own.gains_possible))
                 what = f"{mode} without {gone}, {_address(name, execution, node)}"
                 yield from contradictions(what, rows, gains, own.gains_possible, expected[name, execution, node], shown)
                 is_open = own.gains_possible or any(row.status == "unknown" for row in rows)

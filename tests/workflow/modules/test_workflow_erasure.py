@@ -155,6 +155,55 @@ def test_what_a_module_decides_by_jobs_is_unknown(spark, tmp_path):
     assert all(each.unknown for each in outputs)
 
 
+PROGRAM = """
+import govtool
+
+KINDS = "customer string, amount int"
+
+
+@govtool.module("Shown", {"Payments": KINDS, "Others": KINDS}, (), {"Out": KINDS, "Paid": KINDS})
+def shown(payments, others):
+    rates = payments.sparkSession.read.parquet(RATES)
+    print(f"{payments.count()} payments, {rates.count()} rates", rates.first())
+    return {"Out": others, "Paid": payments}
+
+
+@govtool.module("Cut", {"Out": KINDS, "Paid": KINDS}, (), {"Left": KINDS})
+def cut(out, paid):
+    return out.where(f"amount > {paid.count()}")
+
+
+edges = [("a", "b", "Out"), ("a", "b", "Paid")]
+flow = govtool.Workflow("w", nodes={"a": shown, "b": cut}, edges=edges, keep={"a": ["Out"]})
+"""
+
+
+def test_a_module_that_only_prints_what_its_jobs_give_makes_nothing_unknown(spark, tmp_path, monkeypatch):
+    """Also of a file that it opens by itself and counts; what is made with a count is unknown."""
+    write_payments(tmp_path / "in")
+    for name in ("Others", "Rates"):
+        table = pa.table({"customer": ["ann", "kim"], "amount": pa.array([1, 5], pa.int32())})
+        pq.write_table(table, tmp_path / (f"in/{name}.parquet" if name == "Others" else "rates.parquet"))
+    program = tmp_path / "code/accounts.py"
+    program.parent.mkdir()
+    program.write_text(PROGRAM.replace("RATES", repr(str(tmp_path / "rates.parquet"))))
+    store = Store.init(str(tmp_path / "store")).uri
+    govtool.run_workflow(str(program), tmp_path / "in", state=tmp_path / "s", mode="records", store=store, spark=spark)
+
+    def unknown(subject, *declared):
+        plan = govtool.open(store).erase_plan(f"{subject}.customer={SUBJECT}", run="w", no_subject=declared)
+        return sorted({each.dataset.rpartition("/")[2] for each in plan.datasets if each.unknown})
+
+    rates = str(tmp_path / "rates.parquet")
+    monkeypatch.chdir(program.parent)
+    assert unknown("Payments", "Others", rates) == ["Left"]
+    assert unknown(rates, "Others", "Payments") == ["Left"]  # which module ran a job, and on what of it, is not known
+    assert unknown("Others", "Payments", rates) == ["Left"]
+    program.write_text(program.read_text() + "\n")  # not the code that ran
+    assert unknown("Payments", "Others", rates) == ["Left", "Out", "Paid"]
+    assert unknown(rates, "Others", "Payments") == ["Left", "Out", "Paid"]
+
+
 def test_inputs_that_only_jobs_of_a_module_read(spark, tmp_path):
     """No plan of a write reads Payments, and none at all reads Hidden: both may decide what is made."""
     kinds = "customer string, amount int"

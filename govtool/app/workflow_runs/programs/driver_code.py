@@ -96,6 +96,30 @@ def hanging_writes(sources: Sequence[str]) -> HangingWrites:
         return UNKNOWN
 
 
+def functions_that_hang(tree: ast.Module, framed: frozenset[str]) -> frozenset[str] | None:
+    """The functions whose results may hang on collected rows; None where that is not known.
+
+    Args:
+        tree: The program.
+        framed: Functions that are given DataFrames.
+    """
+    program = _Program(CodeFacts.of([tree]))
+    every = (function for name in framed for function in program.facts.functions[name])
+    program.frames.update(
+        each.arg for function in every for each in ast.walk(function.args) if isinstance(each, ast.arg)
+    )
+    found, facts = program.writes(), program.facts
+    calls = (node for node in facts.nodes if isinstance(node, ast.Call))
+    hands_on = any(
+        isinstance(each, (ast.Name, ast.Attribute)) and root(each) in facts.foreign
+        for call in calls
+        for each in arguments(call)
+    )  # who is given a function of another package may call it with rows
+    if found is UNKNOWN or found.is_any or found.targets or facts.is_by_rows or hands_on:
+        return None
+    return frozenset(program.giving)
+
+
 def _ends(name: str) -> frozenset[str]:
     """What a path or the name of a table may be known by: its last part."""
     end = name.rstrip("/").rpartition("/")[2]

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from govtool.app.records.exchange import FileExchange
+from govtool.app.records.tables import run_order
 from govtool.app.workflow_runs.programs.actions import ProgramAction, RecordedProgram
+from govtool.app.workflow_runs.programs.driver_code import UNKNOWN
+from govtool.app.workflow_runs.programs.driver_rows import written_by_code
 from govtool.app.workflow_runs.programs.layout import (
     has_hidden_inputs,
     inputs_as_listed,
     other_files,
     written_files,
 )
+from govtool.model.run import Run
 from govtool.records.execute.inputs import relations
 from govtool.records.execute.places import place_of
 from govtool.records.plan.nodes import Plan, Relation
@@ -42,7 +47,8 @@ class JoinedProgram:
 def joined_program(program: RecordedProgram, programs: Sequence[RecordedProgram], plan_of: PlanOf) -> JoinedProgram:
     """A program with the writes of other runs that its files were made of, and those that were made of its files.
 
-    What was made of them is there with all that it was made of, so that a deletion reaches it on every way.
+    What was made of them is there with all that it was made of, so that a deletion reaches it on every way. So is what
+    one of the programs wrote that hangs on rows which it collected of them.
 
     Args:
         program: The program.
@@ -59,17 +65,23 @@ class _Join:
         ordered = sorted(programs, key=lambda each: (each.started, each.application))
         self._actions = {action.run.id: action for each in ordered for action in each.actions}
         self._actions.update((action.run.id, action) for action in program.actions)
+        self._writes = written_by_code(self._runs_of, Path.cwd())
         self._exchange = FileExchange()
         for name, action in self._actions.items():
             reads = [place_of(file) for leaf in self._leaves(action) for file in leaf.files]
             self._exchange.add(name, reads, map(place_of, (*written_files(action), *other_files(action))))
 
+    def _runs_of(self, application: str) -> list[Run]:
+        return [each.run for each in self._actions.values() if each.application == application]
+
     def whole(self) -> JoinedProgram:
         """Everything."""
         own = {action.run.id for action in self._program.actions}
-        found, earlier = self._exchange.after(own), set[str]()
+        after, found, earlier = self._exchange.after(own), set[str](), {""}
         while found != earlier:
-            found, earlier = self._exchange.before(self._whole(found)), found
+            earlier = found
+            found = self._exchange.before(self._whole(found | after))
+            after = self._exchange.after(self._hanging(found))
         order = self._exchange.ordered([name for name in self._actions if name in found])
         actions = [self._labelled(self._actions[name]) for name in order]
         others = dict.fromkeys(each.application for each in actions if each.run.id not in own)
@@ -89,6 +101,20 @@ class _Join:
             if has_hidden_inputs(each, self._plan_of(each)[0])
         }
         return found | {name for name, each in self._actions.items() if each.application in hidden}
+
+    def _hanging(self, found: set[str]) -> set[str]:
+        """Writes of programs that hang, as their code shows, on rows that queries among some actions collected."""
+        queries = [each for each in map(self._actions.__getitem__, found) if not each.output]
+        first = {
+            each.application: min(run_order(one.run.id) for one in queries if one.application == each.application)
+            for each in queries
+        }
+        return {
+            name
+            for name, each in self._actions.items()
+            if each.output and each.application in first and first[each.application] < run_order(name)
+            if self._writes(each.application) is not UNKNOWN and self._writes(each.application).has(each.output)
+        }
 
     def _labelled(self, action: ProgramAction) -> ProgramAction:
         """An action of another run under a number that is its own beside those of this run."""
