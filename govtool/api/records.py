@@ -136,7 +136,8 @@ class RecordQuestions(OpenedVersion):
             run: The id of a run or of an application, or ``JOB~n``.
             without: Inputs, or boundaries between them and the output, of which rows are left out.
             where: Which rows, a Spark SQL boolean expression for each of ``without``.
-            replaced: By input or boundary, the Parquet file or folder that is read instead: a mapping, or ``DATASET=FILE``.
+            replaced: By input or boundary, the Parquet file or folder that is read instead: a mapping, or
+                ``DATASET=FILE``.
             of: The dataset that is meant, where a run wrote several.
             script: A PySpark script on this machine, a text as a shell takes it or its words. It is run over the traced
                 inputs of the output rows for which ``where`` is true, or of all, and nothing that it writes is kept.

@@ -40,7 +40,8 @@ def replay(
         str | None, typer.Option("--of", metavar="DATASET", help="Choose one output of a run that has several.")
     ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="BOUNDARY", help="Compare the rows at this boundary, not the output's.")
+        str | None,
+        typer.Option("--to", metavar="BOUNDARY", help="Compare the rows at this boundary, not the output's."),
     ] = None,
     all_runs: AllRunsOption = False,
     show: ShowOption = 20,
@@ -73,7 +74,15 @@ def replay(
         graph = open_version(store, ref=at, branch=branch)
     try:
         report = graph.replay(
-            run, without=without, where=where, replaced=replaced, of=of, script=script, all_runs=all_runs, limit=limit, to=to
+            run,
+            without=without,
+            where=where,
+            replaced=replaced,
+            of=of,
+            script=script,
+            all_runs=all_runs,
+            limit=limit,
+            to=to,
         )
     except UsageError as error:
         if where is None or len(where) != 1:

@@ -274,7 +274,11 @@ def test_rows_are_compared_at_a_boundary(run):
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        (["--without", "users", "--where", "true", "--to", "agregate"], "usage.unknown-boundary", "aggregate (land, n)"),
+        (
+            ["--without", "users", "--where", "true", "--to", "agregate"],
+            "usage.unknown-boundary",
+            "aggregate (land, n)",
+        ),
         (["--without", "aggregat-2", "--where", "true"], "usage.unknown-boundary", "aggregate-2 (name, land)"),
         (["--without", "usres", "--where", "true"], "usage.unknown-dataset", "shop/users\n"),
         (["--without", "aggregate", "--where", "land = 'xx'"], "usage.no-rows", "aggregate"),

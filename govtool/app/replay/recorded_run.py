@@ -26,6 +26,7 @@ from govtool.records.trace.named_boundaries import boundary_called
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.records.lineage import Lineage
+    from govtool.records.recordset import RecordSet
     from govtool.records.replay.answer import ReplayAnswer
     from govtool.store import Commit, Reader
 
@@ -56,7 +57,10 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
     if not request.all_runs:
         _require_inputs(store, commit, run, [name for name in names if name not in between])
     read = tuple(dict.fromkeys(leaf.dataset for leaf in opened.lineage.leaves() if isinstance(leaf, Relation)))
-    named = {name: name if name in between else next((each for each in read if is_called(each, name)), input_name(run, name)) for name in names}
+    named = {
+        name: name if name in between else next((each for each in read if is_called(each, name)), input_name(run, name))
+        for name in names
+    }
     changes: list[Change] = [Exclusion(named[name], where) for name, where in request.without]
     changes += [replacement(named[name], place) for name, place in request.replaced]
     if request.script:
@@ -109,10 +113,15 @@ def _require_inputs(store: Reader, commit: Commit, run: RecordRun, names: Iterab
 def _replayed_script(opened: OpenedWrite, request: ReplayRequest) -> ReplayAnswer:
     if request.without or request.replaced:
         raise UsageError("--script cannot be combined with --without or --with", code="usage.arguments")
-    rows = opened.rows(request.chosen).kept()
-    if request.chosen is not None and not rows.count():
+    rows = opened.rows(request.chosen)
+    if request.chosen is None:
+        return rows.replay(script=request.script)
+    from govtool.records.replay.script import is_by_computed, replay_script, script_of
+
+    kept = rows.kept()
+    if not kept.count():
         raise no_rows(opened.run.output, request.chosen)
-    return rows.replay(script=request.script)
+    return replay_script(kept, script_of(request.script), is_by_computed(rows))
 
 
 def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]]) -> None:
@@ -122,12 +131,13 @@ def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]]) -> None:
         UsageError: No row meets it (``usage.no-rows``).
     """
     for name, where in without:
-        known = any(leaf_is_called(leaf, name) for leaf in lineage.leaves())
-        if known and not lineage.input(name, where).count():
+        if any(leaf_is_called(leaf, name) for leaf in lineage.leaves()):
+            left_out: RecordSet | None = lineage.input(name, where)
+        else:
+            is_boundary = boundary_called(name, lineage.boundaries()) is not None
+            left_out = lineage.all().boundary(name).where(where) if is_boundary else None
+        if left_out is not None and not left_out.count():
             raise no_rows(name, where)
-        if not known and boundary_called(name, lineage.boundaries()) is not None:
-            if not lineage.all().boundary(name).where(where).count():
-                raise no_rows(name, where)
 
 
 def _stated(change: Change) -> ReplayedChange:

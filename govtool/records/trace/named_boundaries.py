@@ -58,7 +58,8 @@ def boundaries(stages: Iterable[Stage]) -> tuple[Boundary, ...]:
     named = []
     for group in found.values():
         source = group[0].source
-        assert source is not None and source.link.plan is not None
+        assert source is not None
+        assert source.link.plan is not None
         word = group[0].operator.replace(" ", "-")
         times[word] = times.get(word, 0) + 1
         name = word if times[word] == 1 else f"{word}-{times[word]}"

@@ -30,8 +30,8 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
 from govtool.records.trace.back import ReachedRows, Stage, StagePosition, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
-from govtool.records.trace.leaf_names import is_called, leaf_name
 from govtool.records.trace.known_columns import require_known
+from govtool.records.trace.leaf_names import is_called, leaf_name
 from govtool.records.trace.named_boundaries import KEEPING, Boundary
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.same_place import as_one
