@@ -154,7 +154,7 @@ class ForwardHops:
         return "the files that it wrote are gone or were written again", True
 
     def _files_of(self, run: RecordRun) -> set[Place] | None:
-        """The files that a run wrote, those that a later write of its job replaced included; None: not all are known."""
+        """The files that a run wrote, those that a later write of its job replaced too; None: not all are known."""
         known = self._files.exchange.writes.get(run.run, set())
         left = relation_of(run.written, run.output)
         if left is not None and files_made(left) <= len(known):

@@ -60,7 +60,7 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
         UsageError: see ``find_writer``; nothing meets the condition (``usage.no-rows``).
         EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
     """
-    condition = request.where if request.start is None else None
+    condition = request.where if request.start is None else ""
     run = find_writer(store, commit, request.dataset, request.run, condition=condition)
     if run.program:
         _require_plan(request)

@@ -12,7 +12,7 @@ from govtool.records.plan.nodes import Relation, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import Field, Struct
 from govtool.records.trace.leaf_names import is_called
-from govtool.records.trace.named_boundaries import Boundary, boundary_called, with_parts
+from govtool.records.trace.named_boundaries import NamedBoundary, boundary_called, with_parts
 
 _FIRST = 1_000_000
 """The number of the first such leaf: no input has it."""
@@ -33,10 +33,10 @@ class ChangedBoundaries:
     plans: Mapping[int, Node] = field(default_factory=dict)
 
     @classmethod
-    def named(cls, names: Iterable[str], root: Node, known: Sequence[Boundary]) -> ChangedBoundaries:
+    def named(cls, names: Iterable[str], root: Node, known: Sequence[NamedBoundary]) -> ChangedBoundaries:
         """The boundaries that are named, as far as no input is called so."""
         inputs = [leaf for leaf in relations(root) if leaf.format != "kept"]
-        found: dict[str, Boundary] = {}
+        found: dict[str, NamedBoundary] = {}
         for name in dict.fromkeys(names):
             each = boundary_called(name, known)
             if each is not None and not any(is_called(leaf, name) for leaf in inputs):
@@ -72,7 +72,7 @@ class ChangedBoundaries:
         return [leaf for plan in self.plans.values() for leaf in relations(plan)]
 
 
-def _leaf(boundary: Boundary, number: int) -> Relation:
+def _leaf(boundary: NamedBoundary, number: int) -> Relation:
     columns = outputs(boundary.plan)
     schema = Struct(tuple(Field(column.name, column.type) for column in columns))
     return Relation(number, boundary.name, BETWEEN, (), columns, schema)

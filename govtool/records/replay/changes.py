@@ -20,7 +20,7 @@ from govtool.records.trace.back import ReachedRows
 from govtool.records.trace.forward import input_key
 from govtool.records.trace.known_columns import require_known
 from govtool.records.trace.leaf_names import is_called, is_near, leaf_name, unknown_input
-from govtool.records.trace.named_boundaries import Boundary, boundary_called, unknown_boundary
+from govtool.records.trace.named_boundaries import NamedBoundary, boundary_called, unknown_boundary
 from govtool.records.trace.segment import everything, unique
 from govtool.records.trace.selection import bound_condition
 
@@ -77,7 +77,7 @@ class InputChanges:
 
     lineage: TracedPlan
     parts: tuple[Change, ...]
-    boundaries: tuple[Boundary, ...] = ()
+    boundaries: tuple[NamedBoundary, ...] = ()
     between: ChangedBoundaries = field(default_factory=ChangedBoundaries)
 
     def named(self, root: Node) -> InputChanges:
@@ -164,8 +164,10 @@ class InputChanges:
 
     def _changed(self, leaf: Relation, rows: Node) -> Node:
         for part in self.of(leaf):
-            is_other = isinstance(part, Replacement)
-            rows = _replaced(leaf, part) if is_other else self._left_out(rows, leaf, part, "left_anti")
+            if isinstance(part, Replacement):
+                rows = _replaced(leaf, part)
+            else:
+                rows = self._left_out(rows, leaf, part, "left_anti")
         return rows
 
     def _left_out(self, node: Node, leaf: Relation, part: Exclusion, kind: str) -> Node:

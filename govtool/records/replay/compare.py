@@ -45,7 +45,7 @@ from govtool.records.trace.back import Stage, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.list_order import collected_lists, depends_on_lists, unordered_lists
 from govtool.records.trace.loosen import loosened
-from govtool.records.trace.named_boundaries import Boundary, boundaries
+from govtool.records.trace.named_boundaries import NamedBoundary, boundaries
 from govtool.records.trace.normal import normalized
 from govtool.records.trace.opaque import blanked
 from govtool.records.trace.segment import free_columns, unique
@@ -212,7 +212,7 @@ def _chosen(positions: Sequence[StagePosition]) -> Node | None:
     return Union(tuple(Project(each.rows, tuple(map(_same, columns))) for each in positions), columns)
 
 
-def _plan_at(lineage: TracedPlan, stage: Stage) -> tuple[Node, tuple[Boundary, ...]]:
+def _plan_at(lineage: TracedPlan, stage: Stage) -> tuple[Node, tuple[NamedBoundary, ...]]:
     """The plan of the rows of a stage, and the boundaries in it."""
     if stage is not lineage.stage:
         link = None if stage.source is None else stage.source.link

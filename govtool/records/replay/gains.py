@@ -11,6 +11,7 @@ import hashlib
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from govtool.records.plan.expressions import (
     Attribute,
@@ -45,7 +46,7 @@ from govtool.records.trace.computed import computed
 from govtool.records.trace.normal import normalized, spare_ids
 from govtool.records.trace.segment import conjuncts
 
-_BOUNDS: dict[str, Callable[[object, object], bool]] = {
+_BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.ge, ">=": operator.ge, "<": operator.le, "<=": operator.le,
 }  # fmt: skip
 """Comparisons with a constant: one with a constant for which this holds of the other's keeps no more rows."""
@@ -196,10 +197,10 @@ def _note(node: Node, found: _Deciding, values: _Values) -> None:
         found.unions += len(node.children)
     elif isinstance(node, Limit):
         found.others.append(f"limit {node.count} {node.offset}")
-    elif isinstance(node, (Tail, Sample)):
-        found.others.append(
-            repr(type(node).__name__) + str([getattr(node, n, "") for n in ("count", "lower", "upper")])
-        )
+    elif isinstance(node, Tail):
+        found.others.append(f"tail {node.count}")
+    elif isinstance(node, Sample):
+        found.others.append(f"sample {node.lower} {node.upper}")
     elif isinstance(node, SetOperation):
         found.others.append(f"{node.kind} {node.all}")
     elif isinstance(node, Generate):
@@ -251,8 +252,8 @@ class _Values:
             self._known[column.id] = column.name.lower()  # a definition that comes to itself ends here
             made = self._made.get(column.id)
             if made is not None:
-                is_column = isinstance(made, Attribute)
-                self._known[column.id] = self._column(made) if is_column else _digest(self.text(made))
+                named = self._column(made) if isinstance(made, Attribute) else _digest(self.text(made))
+                self._known[column.id] = named
         return self._known[column.id]
 
     def _bound(self, part: Expression) -> tuple[str, str, object] | None:

@@ -13,12 +13,12 @@ from govtool.records.plan.tree import Node, fold_nodes
 from govtool.records.trace.back import Stage
 
 _MOST_COLUMNS = 8
-KEEPING = ("window", "limit")
+ROW_BY_ROW = ("window", "limit")
 """Operators that give their rows on: links have but those that others of them need."""
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
+class NamedBoundary:
     """A place where traces stop: the rows that an operator reads, many of them for one.
 
     Attributes:
@@ -43,7 +43,7 @@ class Boundary:
         return f"{self.name} ({', '.join(names)}{f' and {more} more' if more > 0 else ''})"
 
 
-def boundaries(stages: Iterable[Stage]) -> tuple[Boundary, ...]:
+def boundaries(stages: Iterable[Stage]) -> tuple[NamedBoundary, ...]:
     """The boundaries of a plan, those above before those below.
 
     Rows of a subquery that is evaluated for each row around it are no place of their own, nor are those that a trace
@@ -63,16 +63,16 @@ def boundaries(stages: Iterable[Stage]) -> tuple[Boundary, ...]:
         word = group[0].operator.replace(" ", "-")
         times[word] = times.get(word, 0) + 1
         name = word if times[word] == 1 else f"{word}-{times[word]}"
-        named.append(Boundary(name, source.link.plan, tuple(group)))
+        named.append(NamedBoundary(name, source.link.plan, tuple(group)))
     return tuple(named)
 
 
-def boundary_called(name: str, known: Iterable[Boundary]) -> Boundary | None:
+def boundary_called(name: str, known: Iterable[NamedBoundary]) -> NamedBoundary | None:
     """The boundary of a name, in capitals or not."""
     return next((each for each in known if each.name.lower() == name.lower()), None)
 
 
-def unknown_boundary(name: str, known: Iterable[Boundary]) -> UnknownNameError:
+def unknown_boundary(name: str, known: Iterable[NamedBoundary]) -> UnknownNameError:
     """The error of a name that no boundary has, with those that are like it, or all, each with its columns."""
     by_name = {each.name: each.text for each in known}
     near = difflib.get_close_matches(name, list(by_name), 3, 0.5) or list(by_name)

@@ -23,7 +23,7 @@ from govtool.records.trace.back import Executor, Stage, exists
 from govtool.records.trace.carrier import Carrier
 from govtool.records.trace.list_order import unordered_lists
 from govtool.records.trace.looseness import Looseness
-from govtool.records.trace.named_boundaries import Boundary, boundaries, boundary_called, unknown_boundary
+from govtool.records.trace.named_boundaries import NamedBoundary, boundaries, boundary_called, unknown_boundary
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.rounding import rounded_columns
 from govtool.records.trace.rules import RULES, traceable, traceable_in_part
@@ -149,11 +149,11 @@ class TracedPlan:
         """Every segment, those above before those below."""
         return self.stage.all()
 
-    def boundaries(self) -> tuple[Boundary, ...]:
+    def boundaries(self) -> tuple[NamedBoundary, ...]:
         """The places where a trace may start or stop, by name."""
         return () if self.kept else boundaries(self.stages())
 
-    def boundary(self, name: str) -> Boundary:
+    def boundary(self, name: str) -> NamedBoundary:
         """The boundary of a name.
 
         Raises:

@@ -32,7 +32,7 @@ from govtool.records.trace.back import ReachedRows, Stage, StagePosition, Step, 
 from govtool.records.trace.forward import Forward, input_key
 from govtool.records.trace.known_columns import require_known
 from govtool.records.trace.leaf_names import is_called, leaf_name
-from govtool.records.trace.named_boundaries import KEEPING, Boundary
+from govtool.records.trace.named_boundaries import ROW_BY_ROW, NamedBoundary
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.same_place import as_one
 from govtool.records.trace.segment import EXACT, Leaf, projected
@@ -110,7 +110,7 @@ class TracedRows:
         """
         return replace(self, parts=tuple(self._place(place)))
 
-    def boundaries(self) -> tuple[Boundary, ...]:
+    def boundaries(self) -> tuple[NamedBoundary, ...]:
         """The places between the output and the inputs where these rows can be traced from, by name."""
         return self.lineage.boundaries()
 
@@ -289,7 +289,9 @@ class TracedRows:
         """
         parts = [part for part in self.parts if not part.against]
         if name is not None:
-            of_input = [part for part in parts if isinstance(part, ReachedRows) and is_called(part.leaf, name)]
+            of_input: list[Part] = [
+                part for part in parts if isinstance(part, ReachedRows) and is_called(part.leaf, name)
+            ]
             parts = of_input or [part for part in parts if self.place_name(part).lower() == name.lower()]
         places = dict.fromkeys(map(self.place_name, parts))
         if len(places) == 1:
@@ -322,7 +324,7 @@ class TracedRows:
         """
         found = {part.stage: part for part in self.positions() if part.stage.above is not None}
         for part in found.values():
-            if part.chosen_there and part.stage.operator in KEEPING:
+            if part.chosen_there and part.stage.operator in ROW_BY_ROW:
                 raise UsageError(
                     f"rows at a {part.stage.operator} are not traced forward: they are rows of what is above, too",
                     code="usage.boundary",

@@ -35,7 +35,7 @@ from govtool.records.replay.changes import Exclusion
 from govtool.records.replay.compare import replay
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.named_boundaries import KEEPING, Boundary
+from govtool.records.trace.named_boundaries import ROW_BY_ROW, NamedBoundary
 
 Edit = Callable[[Any], Any]
 """The whole plan with another in the place of one of its parts."""
@@ -87,7 +87,7 @@ class Compared:
 
     case: Case
     lineage: Lineage
-    boundary: Boundary
+    boundary: NamedBoundary
     report: BoundaryReport
 
     def run(self) -> None:
@@ -107,7 +107,7 @@ class Compared:
         meets = Call("<=>", (column, Literal(value, column.type)), t.BOOLEAN)
         self.report.counts["boundaries"] += 1
         self._left_out(part, edit, at, value, meets)
-        if self.boundary.stages[0].operator not in KEEPING:
+        if self.boundary.stages[0].operator not in ROW_BY_ROW:
             self._forward(part, edit, at, value, meets)
         self._back(part, at, value, rows.where(meets))
         self._compared_there(part)
