@@ -53,6 +53,7 @@ class RecordQuestions(OpenedVersion):
         limit: int | None = 1000,
         verify: bool = False,
         sidecars: bool = True,
+        start: str | None = None,
     ) -> TraceReport:
         """The input rows behind rows of an output.
 
@@ -65,6 +66,7 @@ class RecordQuestions(OpenedVersion):
             limit: The most rows to list of each input; None: all. Counts are whole.
             verify: Evaluate the plan again and compare all its rows with the written ones.
             sidecars: Look keys up in sidecars, where ``index_records`` made some.
+            start: A boundary: ``where`` chooses among its rows, and these are traced.
 
         Raises:
             UsageError: As for ``records``; the condition is mistaken, or no row meets it (``usage.no-rows``).
@@ -73,7 +75,7 @@ class RecordQuestions(OpenedVersion):
         from govtool.app.trace.questions import trace_back
         from govtool.app.trace.report import TraceRequest, row_limit
 
-        request = TraceRequest(fspath(dataset), where, run, step, all_runs, row_limit(limit), verify, sidecars)
+        request = TraceRequest(fspath(dataset), where, run, step, all_runs, row_limit(limit), verify, sidecars, start)
         return trace_back(self._reader, self._commit, request)
 
     @checked
@@ -88,6 +90,7 @@ class RecordQuestions(OpenedVersion):
         limit: int | None = 1000,
         verify: bool = False,
         sidecars: bool = True,
+        start: str | None = None,
     ) -> TraceReport:
         """The output rows that rows of an input reached.
 
@@ -101,6 +104,7 @@ class RecordQuestions(OpenedVersion):
             limit: The most rows to list; None: all. Counts are whole.
             verify: As for ``trace_back``.
             sidecars: As for ``trace_back``.
+            start: As for ``trace_back``; the input only chooses the run.
 
         Raises:
             UsageError: As for ``trace_back``.
@@ -109,7 +113,7 @@ class RecordQuestions(OpenedVersion):
         from govtool.app.trace.questions import trace_forward
         from govtool.app.trace.report import TraceRequest, row_limit
 
-        request = TraceRequest(fspath(dataset), where, run, step, all_runs, row_limit(limit), verify, sidecars)
+        request = TraceRequest(fspath(dataset), where, run, step, all_runs, row_limit(limit), verify, sidecars, start)
         return trace_forward(self._reader, self._commit, request)
 
     @checked
@@ -124,23 +128,26 @@ class RecordQuestions(OpenedVersion):
         script: str | None = None,
         all_runs: bool = False,
         limit: int | None = 1000,
+        to: str | None = None,
     ) -> ReplayReport:
         """Evaluate a recorded run over changed inputs, and compare the rows with those it wrote. Nothing is written.
 
         Args:
             run: The id of a run or of an application, or ``JOB~n``.
-            without: Inputs of which rows are left out.
+            without: Inputs, or boundaries between them and the output, of which rows are left out.
             where: Which rows, a Spark SQL boolean expression for each of ``without``.
-            replaced: By input, the Parquet file or folder that is read instead: a mapping, or ``DATASET=FILE``.
+            replaced: By input or boundary, the Parquet file or folder that is read instead: a mapping, or
+                ``DATASET=FILE``.
             of: The dataset that is meant, where a run wrote several.
             script: A PySpark script on this machine, a text as a shell takes it or its words. It is run over the traced
                 inputs of the output rows for which ``where`` is true, or of all, and nothing that it writes is kept.
             all_runs: Go back through the runs that wrote its inputs, down to those that read what is changed.
             limit: The most rows to list of each kind; None: all. Counts are whole.
+            to: A boundary: its rows are compared with those that it had, not those of the output.
 
         Raises:
             UsageError: Nothing is changed, a condition is mistaken, or files cannot be read.
-            UnknownNameError: There is no such run or input.
+            UnknownNameError: There is no such run, input or boundary.
             AmbiguousNameError: The run made several writes (``usage.ambiguous-run``).
             EvidenceError: Inputs are gone or have changed (``evidence.changed``).
             EngineError: No engine evaluates the plan exactly, or Spark is needed and missing.
@@ -155,11 +162,11 @@ class RecordQuestions(OpenedVersion):
             if all_runs:
                 raise UsageError("a script reads the inputs of one run", code="usage.arguments", location="all_runs")
             some, chosen = conditions(texts(without), ()), " AND ".join(f"({each})" for each in texts(where)) or None
-            request = ReplayRequest(run, some, replaced_inputs(replaced), of, row_limit(limit), words, chosen)
+            request = ReplayRequest(run, some, replaced_inputs(replaced), of, row_limit(limit), words, chosen, to=to)
             return replay_run(self._reader, self._commit, request)
         changes = conditions(texts(without), texts(where)), replaced_inputs(replaced)
         return replay_run(
-            self._reader, self._commit, ReplayRequest(run, *changes, of, row_limit(limit), all_runs=all_runs)
+            self._reader, self._commit, ReplayRequest(run, *changes, of, row_limit(limit), all_runs=all_runs, to=to)
         )
 
     @checked

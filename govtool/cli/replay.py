@@ -22,7 +22,7 @@ def replay(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A recorded run, an application or JOB~1.")],
     without: Annotated[
         list[str] | None,
-        typer.Option("--without", metavar="DATASET", help="Run without rows of this input; see --where."),
+        typer.Option("--without", metavar="DATASET", help="Run without rows of this input or boundary; see --where."),
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -39,6 +39,10 @@ def replay(
     of: Annotated[
         str | None, typer.Option("--of", metavar="DATASET", help="Choose one output of a run that has several.")
     ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="BOUNDARY", help="Compare the rows at this boundary, not the output's."),
+    ] = None,
     all_runs: AllRunsOption = False,
     show: ShowOption = 20,
     limit: TraceLimitOption = None,
@@ -54,6 +58,7 @@ def replay(
       govtool replay app-1/0 --with users=fixed.parquet --format json
       govtool replay 'job~1' --script "edited.py --day 3" --where "land = 'de'"
 
+    Boundaries are groups, windows, subqueries …: 'aggregate', 'aggregate-2'; a name that there is not lists them.
     --all-runs goes back through the runs that wrote its inputs, to the dataset that is changed.
     If possible, only the groups and partitions that the change reaches are evaluated. Nothing is written. Results
     that a new run would decide anew (limits with ties, random values) are listed, and the exit code is 3.
@@ -69,7 +74,15 @@ def replay(
         graph = open_version(store, ref=at, branch=branch)
     try:
         report = graph.replay(
-            run, without=without, where=where, replaced=replaced, of=of, script=script, all_runs=all_runs, limit=limit
+            run,
+            without=without,
+            where=where,
+            replaced=replaced,
+            of=of,
+            script=script,
+            all_runs=all_runs,
+            limit=limit,
+            to=to,
         )
     except UsageError as error:
         if where is None or len(where) != 1:

@@ -32,6 +32,10 @@ RunOption = Annotated[
 StepOption = Annotated[
     bool, typer.Option("--step", help="Stop at the first boundary: a group-by, a window, a subquery …")
 ]
+FromOption = Annotated[
+    str | None,
+    typer.Option("--from", metavar="BOUNDARY", help="Start at this boundary: --where chooses among its rows."),
+]
 ShowOption = Annotated[
     int, typer.Option("--show", metavar="N", min=0, help="Rows of each dataset in tables; counts are complete.")
 ]
@@ -59,6 +63,7 @@ class TraceOptions:
 
     run: RunOption = None
     step: StepOption = False
+    start: FromOption = None
     all_runs: AllRunsOption = False
     show: ShowOption = 20
     limit: TraceLimitOption = None
@@ -88,7 +93,8 @@ def trace_back(
 
     Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
     files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the data.
-    --all-runs goes on through the runs that wrote the inputs, and says where it ends.
+    --all-runs goes on through the runs that wrote the inputs, and says where it ends. Boundaries have names
+    (aggregate, aggregate-2, window …); one that there is not lists them.
     """
     return trace(ui, BACK, dataset, where, options)
 
@@ -106,7 +112,8 @@ def trace_forward(
 
     Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
     files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the data.
-    --all-runs goes on through the runs that read the output, and says where it ends.
+    --all-runs goes on through the runs that read the output, and says where it ends. With --from BOUNDARY, the input
+    only chooses the run.
     """
     return trace(ui, FORWARD, dataset, where, options)
 
@@ -167,6 +174,7 @@ def _answer(direction: str, dataset: str, where: str, options: TraceOptions, lim
         limit=limit,
         verify=options.verify,
         sidecars=options.sidecars,
+        start=options.start,
     )
 
 

@@ -39,12 +39,12 @@ class RecordSet(TracedRows):
 
         After ``where()``, and at a boundary, rows count as these if they agree with one of them in all columns that are
         not computed. Others are left out, so that ``new`` has no rows with other values there; ``govtool replay``
-        compares the whole output. Rows at several boundaries at once are refused.
+        compares the whole output. Of rows at several boundaries, ``at()`` chooses one.
 
         Args:
-            exclude: Rows of inputs to leave out, as a trace of the same plan found them; or by input a Spark SQL
-                boolean expression.
-            with_: By input, the Parquet file or folder that is read instead.
+            exclude: Rows of inputs to leave out, as a trace of the same plan found them; or by input, or by boundary
+                (see ``boundaries``), a Spark SQL boolean expression.
+            with_: By input, or by boundary, the Parquet file or folder that is read instead.
             script: A PySpark script of yours, or it and its arguments, that is run over the traced inputs of these
                 output rows; no other change is made.
 
@@ -70,9 +70,9 @@ class RecordSet(TracedRows):
             if exclude or with_:
                 raise UsageError("a script is run over the traced rows as they are", code="usage.arguments")
             return replay_script(self, script_of(script))
-        part = self._one(None)
-        if not isinstance(part, StagePosition):
+        positions = [part for part in self._place(None) if isinstance(part, StagePosition)]
+        if not positions:
             raise UsageError("rows of the output, or at a boundary, are replayed; these are inputs", code="usage.rows")
         replacements = [replacement(dataset, place) for dataset, place in (with_ or {}).items()]
         changes: list[Change] = [*exclusions(self.lineage, exclude), *replacements]
-        return replay(self.lineage, changes, part)
+        return replay(self.lineage, changes, positions)

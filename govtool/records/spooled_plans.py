@@ -67,6 +67,19 @@ def read_frame(text: str, version: str, application: str, folder: Path, here: di
     return known.captured("", {**json.loads(text), "spark": version, "application": application})
 
 
+def read_alone(text: str, version: str, functions: dict[str, Any]) -> Planned:
+    """The plan of a DataFrame of another process, of whose driver's rows nothing is known.
+
+    Args:
+        text: What the reader of plans wrote of it.
+        version: Spark's.
+        functions: Those of the process by digest.
+    """
+    known = _Known()
+    known.remember({"functions": functions})
+    return known.captured("", {**json.loads(text), "spark": version})
+
+
 @dataclass(slots=True)
 class _Known:
     """What the lines of a process said before, and its checkpoints.

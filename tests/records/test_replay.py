@@ -238,6 +238,62 @@ def test_of_a_folder_the_files_are_read_that_spark_reads(run, shop):
     assert "Delta" in err
 
 
+SIZES = "SELECT n, count(*) AS lands FROM (SELECT land, count(*) AS n FROM users GROUP BY land) GROUP BY n"
+
+
+@pytest.fixture
+def sizes(shop):
+    """A run of two groups, one over the other: ``aggregate`` has lands, ``aggregate-2`` users."""
+    shop.commit(shop.run(SIZES, "sizes", "users", run="app-3/0"))
+
+
+@pytest.mark.usefixtures("sizes")
+def test_rows_of_a_boundary_are_left_out_or_read_from_a_file(run, tmp_path):
+    code, answer = replayed(run, "app-3/0", "--without", "aggregate", "--where", "land = 'de'")
+    assert (code, answer["recorded"]) == (0, True)
+    assert [row["after"] for row in answer["changed"]["rows"]] == [{"n": 1, "lands": 1}]
+    pq.write_table(pa.table({"land": ["fr", "de"], "n": pa.array([2, 2])}), tmp_path / "lands.parquet")
+    _, answer = replayed(run, "app-3/0", "--with", f"aggregate={tmp_path / 'lands.parquet'}")
+    assert answer["gone"]["rows"] == [{"n": 1, "lands": 2}]
+    assert [row["after"] for row in answer["changed"]["rows"]] == [{"n": 2, "lands": 2}]
+    code, _, err = run("app-3/0", "--with", "aggregate=users")
+    assert (code, "usage.unknown-column" in err) == (2, True)
+
+
+@pytest.mark.usefixtures("sizes")
+def test_rows_are_compared_at_a_boundary(run):
+    _, answer = replayed(run, "app-3/0", "--without", "users", "--where", "name = 'zoe'", "--to", "aggregate")
+    assert (answer["output"], answer["recorded"]) == ("aggregate", False)
+    assert [(row["before"], row["after"]) for row in answer["changed"]["rows"]] == [
+        ({"land": "fr", "n": 2}, {"land": "fr", "n": 1})
+    ]
+    assert govtool.open().replay("app-3/0", without="aggregate-2", where="name = 'bob'").replay.changed
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (
+            ["--without", "users", "--where", "true", "--to", "agregate"],
+            "usage.unknown-boundary",
+            "aggregate (land, n)",
+        ),
+        (["--without", "aggregat-2", "--where", "true"], "usage.unknown-boundary", "aggregate-2 (name, land)"),
+        (["--without", "usres", "--where", "true"], "usage.unknown-dataset", "shop/users\n"),
+        (["--without", "aggregate", "--where", "land = 'xx'"], "usage.no-rows", "aggregate"),
+        (["--without", "aggregate", "--where", "lnd = 'xx'"], "usage.unknown-column", "land"),
+        (["--without", "aggregate", "--where", "true", "--to", "aggregate-2"], "usage.boundary", "not made of"),
+        (["--script", "job.py", "--to", "aggregate"], "usage.arguments", "--to"),
+    ],
+)
+def test_bad_names_of_boundaries(run, words, code, text):
+    exit_code, out, err = run("app-3/0", *words)
+    assert (exit_code, out) == (2, "")
+    assert code in err
+    assert text in err
+
+
 # ---- Python -------------------------------------------------------------------------------------------
 
 

@@ -102,6 +102,25 @@ def test_a_stricter_script_loses_rows_and_more_columns_are_named(house):
     assert fewer.doubts == ("the script writes no column n", "column last is new and is not compared")
 
 
+@pytest.mark.parametrize("where", [None, "land = 'fr'"])
+def test_a_script_that_keeps_more_rows_gets_whole_inputs_or_is_not_certain(house, capsys, where):
+    """bob's views are not behind fr, and eve's behind no land."""
+    text = JOB.replace("views.user == users.name)", 'views.user == users.name, "left")').replace(
+        'report.where("total > " + sys.argv[1])', 'report.where("total > 1")'
+    )
+    words = ["replay", "app-1/0", "--script", str(script(house, text)), "--format", "json"]
+    code = main([*words, *(["--where", where] if where else [])])
+    answer = json.loads(capsys.readouterr().out)
+    if where is None:
+        assert (code, answer["doubts"]) == (0, [])
+        assert answer["new"]["rows"] == [{"land": None, "total": 5, "n": 2}]
+        assert (answer["gone"]["count"], answer["changed"]["count"]) == (0, 0)
+    else:
+        assert code == 3
+        (doubt,) = answer["doubts"]
+        assert "were not given to it: a condition of the run is gone or another one; a left join is new" in doubt
+
+
 TRIES = """
 import json
 from pyspark.sql import SparkSession

@@ -16,8 +16,10 @@ import govtool
 from govtool.app.trace import questions
 from govtool.cli.main import main
 from govtool.errors import EngineError, UsageError
+from govtool.model.file_listing import FileListing, ListedFile
 from govtool.records.plan.nodes import Relation
 from govtool.records.plan.tree import rewrite_nodes
+from govtool.records.split_plans import in_part
 from govtool.store import Store
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "trace-1.json").read_text(encoding="utf-8"))
@@ -169,6 +171,27 @@ def test_an_overwritten_output_that_nobody_read_is_an_end_and_no_loss(house):
     (end,) = [end for end in report.ends if end.run == "d/0"]
     assert (end.broken, end.reason) == (False, "no recorded run read it before its files were written again or removed")
     assert report.is_complete
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_a_later_write_of_the_same_job_replaced_was_read_all_the_same(house, known):
+    """The files that are there at the end of a job are not all that its writes left."""
+    first = house.run("SELECT person AS name FROM people", "staged", "people", run="e/0")
+    (file,) = first.output_files.files
+    listing = FileListing(1, file.size, file.modified, "", "", (ListedFile(file.uri, file.size, file.modified),))
+    (output,) = house.runs[-1].outputs
+    house.runs[-1] = replace(house.runs[-1], outputs=(replace(output, files=1, written=listing if known else None),))
+    second = house.run("SELECT name FROM staged", "copied", "staged", run="e/1")
+    third = house.run("SELECT name FROM copied WHERE name <> 'ann'", "staged", "copied", run="e/2")
+    house.commit(replace(first, output_files=in_part(replace(first.output_files, files=()), 1)), second, third)
+    report = govtool.open().trace_forward("people", "person = 'bob'", all_runs=True)
+    (end,) = [end for end in report.ends if end.run == "e/0"]
+    because = "the files that it wrote are gone"
+    assert (end.broken, end.reason) == (
+        True,
+        f"{because} or were written again" if known else f"{because}, and are not known",
+    )
+    assert not report.is_complete
 
 
 def test_an_overwritten_output_of_chosen_rows_is_a_superset(house):

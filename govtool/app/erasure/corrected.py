@@ -257,7 +257,7 @@ class _Copies:
             added = table_file(delta.table.take(rows), self._scratch / "added.parquet")
         relation = _fresh(lineage, delta.relation)
         correction = LeafCorrection.of(lineage, relation, delta.drops, added)
-        changes = Corrections(lineage, (Exclusion("corrected"),), {input_key(relation): correction})
+        changes = Corrections(lineage, (Exclusion("corrected"),), leaves={input_key(relation): correction})
         return changes.applied(relation)
 
     # ---- verification -------------------------------------------------------------------------------------------

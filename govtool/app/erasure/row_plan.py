@@ -405,7 +405,7 @@ class _Walk:
         only_less = all(each.added is None for each in leaves.values())
         # What follows a change by a trace of rows is open to exclusions alone.
         part = Exclusion("corrected") if only_less else Replacement("corrected", (), ())
-        return Corrections(write.lineage, (part,), leaves)
+        return Corrections(write.lineage, (part,), leaves=leaves)
 
     def _changing(self, write: OpenedWrite) -> frozenset[int]:
         """The ids of columns of a write's inputs in which rows change, and stay the rows that they are."""

@@ -21,10 +21,12 @@ from govtool.records.replay.changes import Change, Exclusion
 from govtool.records.replay.compare import replay
 from govtool.records.replay.files import replacement
 from govtool.records.trace.leaf_names import is_called as leaf_is_called
+from govtool.records.trace.named_boundaries import boundary_called
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.records.lineage import Lineage
+    from govtool.records.recordset import RecordSet
     from govtool.records.replay.answer import ReplayAnswer
     from govtool.store import Commit, Reader
 
@@ -45,20 +47,27 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
             raise UsageError(
                 "--script works for runs of DataFrames and SQL; this run is an RDD program", code="usage.rdd"
             )
+        if request.to is not None:
+            raise UsageError("--to works for runs of DataFrames and SQL; this run is an RDD program", code="usage.rdd")
         return replay_program(store, commit, run, request)
     names = [name for name, _ in (*request.without, *request.replaced)]
-    if not request.all_runs:
-        _require_inputs(store, commit, run, names)
     use, down_to = sidecar_use(True), names if request.all_runs else ()
     opened = open_write(store, commit, run, use, in_part=True, evaluated=request.all_runs, down_to=down_to)
+    between = {name for name in names if _is_boundary(opened, name)}
+    if not request.all_runs:
+        _require_inputs(store, commit, run, [name for name in names if name not in between])
     read = tuple(dict.fromkeys(leaf.dataset for leaf in opened.lineage.leaves() if isinstance(leaf, Relation)))
-    named = {name: next((each for each in read if is_called(each, name)), input_name(run, name)) for name in names}
+    named = {
+        name: name if name in between else next((each for each in read if is_called(each, name)), input_name(run, name))
+        for name in names
+    }
     changes: list[Change] = [Exclusion(named[name], where) for name, where in request.without]
     changes += [replacement(named[name], place) for name, place in request.replaced]
     if request.script:
         answer = _replayed_script(opened, request)
     else:
-        answer = replay(opened.lineage, changes)
+        at = () if request.to is None else opened.lineage.all().boundary(request.to).positions()
+        answer = replay(opened.lineage, changes, at)
         _require_rows(opened.lineage, [(named[name], where) for name, where in request.without])
     return ReplayReport(
         version=version_of(store, commit),
@@ -70,6 +79,16 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
         script=request.script,
         evaluated=opened.lineage.evaluated,
     )
+
+
+def _is_boundary(opened: OpenedWrite, name: str) -> bool:
+    """Return whether a name is that of a boundary, and not of an input."""
+    if any(is_called(each, name) for each in inputs_of(opened.run)):
+        return False
+    lineage = opened.lineage
+    if any(leaf_is_called(leaf, name) for leaf in lineage.leaves()):
+        return False
+    return boundary_called(name, lineage.boundaries()) is not None
 
 
 def _require_inputs(store: Reader, commit: Commit, run: RecordRun, names: Iterable[str]) -> None:
@@ -94,10 +113,15 @@ def _require_inputs(store: Reader, commit: Commit, run: RecordRun, names: Iterab
 def _replayed_script(opened: OpenedWrite, request: ReplayRequest) -> ReplayAnswer:
     if request.without or request.replaced:
         raise UsageError("--script cannot be combined with --without or --with", code="usage.arguments")
-    rows = opened.rows(request.chosen).kept()
-    if request.chosen is not None and not rows.count():
+    rows = opened.rows(request.chosen)
+    if request.chosen is None:
+        return rows.replay(script=request.script)
+    from govtool.records.replay.script import is_by_computed, replay_script, script_of
+
+    kept = rows.kept()
+    if not kept.count():
         raise no_rows(opened.run.output, request.chosen)
-    return rows.replay(script=request.script)
+    return replay_script(kept, script_of(request.script), is_by_computed(rows))
 
 
 def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]]) -> None:
@@ -107,8 +131,12 @@ def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]]) -> None:
         UsageError: No row meets it (``usage.no-rows``).
     """
     for name, where in without:
-        known = any(leaf_is_called(leaf, name) for leaf in lineage.leaves())
-        if known and not lineage.input(name, where).count():
+        if any(leaf_is_called(leaf, name) for leaf in lineage.leaves()):
+            left_out: RecordSet | None = lineage.input(name, where)
+        else:
+            is_boundary = boundary_called(name, lineage.boundaries()) is not None
+            left_out = lineage.all().boundary(name).where(where) if is_boundary else None
+        if left_out is not None and not left_out.count():
             raise no_rows(name, where)
 
 

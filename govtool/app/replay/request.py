@@ -14,13 +14,14 @@ class ReplayRequest:
 
     Attributes:
         run: The id of a run or of an application, or ``JOB~n``.
-        without: Inputs, each with the condition of rows that are left out.
-        replaced: Inputs, each with the Parquet file or folder that is read instead.
+        without: Inputs or boundaries, each with the condition of rows that are left out.
+        replaced: Inputs or boundaries, each with the Parquet file or folder that is read instead.
         output: The dataset that is meant, where a run wrote several.
         limit: The most rows of each kind that are listed.
         script: A script with its arguments that is run over the traced rows; then nothing else is changed.
         all_runs: Go back through the runs that wrote its inputs, down to those that read what is changed.
         chosen: With a script: the output rows whose inputs it gets; None: all.
+        to: The boundary whose rows are compared; None: the output.
     """
 
     run: str
@@ -31,6 +32,16 @@ class ReplayRequest:
     script: tuple[str, ...] = ()
     chosen: str | None = None
     all_runs: bool = False
+    to: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse options that exclude each other."""
+        if self.script and self.to is not None:
+            raise UsageError(
+                "a script is compared by what it writes: --script cannot be combined with --to",
+                code="usage.arguments",
+                location="to",
+            )
 
 
 def conditions(inputs: Sequence[str], where: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,17 @@ from govtool.app.trace.file_rows import Found, Rows, merged, rows_at, rows_by_fi
 from govtool.app.trace.report import output_rows
 from govtool.app.trace.run_walk import Followed, Hops, ReachedRun, RecordedFiles, RunWalk
 from govtool.app.trace.untraced_readers import named_ends, untraced_reads
+from govtool.app.workflow_runs.programs.actions import read_programs
+from govtool.app.workflow_runs.programs.layout import written_files
 from govtool.errors import GovtoolError
+from govtool.records.execute.places import place_of
 from govtool.records.recordset import RecordSet
+from govtool.records.split_plans import files_made, relation_of
 from govtool.records.trace.back import StagePosition, count_rows
 
 if TYPE_CHECKING:
     from govtool.app.trace.report import TraceRequest
+    from govtool.app.workflow_runs.programs.actions import ProgramAction
     from govtool.model.records import RecordRun
     from govtool.records.execute.places import Place
     from govtool.store import Commit, Reader
@@ -141,10 +146,28 @@ class ForwardHops:
         """Why a trace does not go on from rows that are not in the written files, and whether it is lost there."""
         if write.output is not None:
             return "its rows are not found again in the files that it wrote", True
-        exchange = self._files.exchange
-        if not any(exchange.readers.get(place) for place in exchange.writes.get(write.run.run, ())):
+        files = self._files_of(write.run)
+        if files is None:
+            return "the files that it wrote are gone, and are not known", True
+        if not any(self._files.exchange.readers.get(place) for place in files):
             return "no recorded run read it before its files were written again or removed", False
         return "the files that it wrote are gone or were written again", True
+
+    def _files_of(self, run: RecordRun) -> set[Place] | None:
+        """The files that a run wrote, those that a later write of its job replaced too; None: not all are known."""
+        known = self._files.exchange.writes.get(run.run, set())
+        left = relation_of(run.written, run.output)
+        if left is not None and files_made(left) <= len(known):
+            return known
+        action = next((each for each in self._actions() if each.run.id == run.run), None)
+        listed = set() if action is None else set(map(place_of, written_files(action)))
+        made = max(files_made(left) if left is not None else 1, 1)
+        return known | listed if len(known | listed) >= made else None
+
+    def _actions(self) -> Iterator[ProgramAction]:
+        """What the history knows of all writes."""
+        for program in read_programs(self._store, self._commit, of_workflows=True):
+            yield from program.actions
 
 
 def _no_reader(place: Place) -> tuple[str, bool]:

@@ -18,7 +18,7 @@ from govtool.app.records.runs import find_readers, find_writer, no_rows, only
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.writes import remedy, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
-from govtool.errors import EngineError
+from govtool.errors import EngineError, UsageError
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
@@ -60,9 +60,13 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
         UsageError: see ``find_writer``; nothing meets the condition (``usage.no-rows``).
         EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
     """
-    run = find_writer(store, commit, request.dataset, request.run, condition=request.where)
+    condition = request.where if request.start is None else ""
+    run = find_writer(store, commit, request.dataset, request.run, condition=condition)
     if run.program:
+        _require_plan(request)
         return program_back(store, commit, run, request)
+    if request.start is not None:
+        return _from_boundary(store, commit, run, request, request.start, BACK)
     chosen_by = None if request.step or request.verify else request.where
     opened = _opened(store, commit, run, request, chosen_by=chosen_by, evaluated=True)
     selected = opened.selected(request.where)
@@ -109,7 +113,10 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
 
 def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
     if run.program:
+        _require_plan(request)
         return program_forward(store, commit, run, request)
+    if request.start is not None:
+        return _from_boundary(store, commit, run, request, request.start, FORWARD)
     chosen_by = None if request.step or request.verify else EVERY_ROW
     opened = _opened(store, commit, run, request, chosen_by=chosen_by).as_written()
     found = _forward_through(opened, store, commit, request)
@@ -131,6 +138,30 @@ def _forward_through(opened: OpenedWrite, store: Reader, commit: Commit, request
     _require(opened, count, request)
     found = chosen.go_next() if request.step else chosen.go_next_all()
     return trace_report(opened, (store, commit), FORWARD, request, found, (name, count))
+
+
+def _from_boundary(
+    store: Reader, commit: Commit, run: RecordRun, request: TraceRequest, start: str, direction: str
+) -> TraceReport:
+    """A trace of rows at a boundary, which are those of the plan, to one side."""
+    use, is_back = sidecar_use(request.sidecars), direction == BACK
+    opened = open_write(store, commit, run, use, in_part=True, evaluated=is_back)
+    lineage = opened.lineage
+    rows = lineage.at_boundary(start).all() if is_back else lineage.all().boundary(start)
+    chosen = rows.where(request.where).kept()
+    count = chosen.count()
+    if not count and not opened.lineage.refused:
+        raise no_rows(start, request.where)
+    if is_back:
+        found = chosen.go_back() if request.step else chosen.go_back_all()
+        return trace_report(opened, (store, commit), BACK, request, found)
+    found = chosen.go_next() if request.step else chosen.go_next_all()
+    return trace_report(opened, (store, commit), FORWARD, request, found, (start, count))
+
+
+def _require_plan(request: TraceRequest) -> None:
+    if request.start is not None:
+        raise UsageError("--from works for runs of DataFrames and SQL; this run is an RDD program", code="usage.rdd")
 
 
 def _opened(

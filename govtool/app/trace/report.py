@@ -17,7 +17,7 @@ from govtool.records.trace.answer import InputAnswer
 from govtool.records.trace.back import StagePosition, count_rows
 from govtool.records.trace.positions import KEPT
 from govtool.records.trace.segment import EXACT, Grade
-from govtool.records.trace.traced_rows import SHOWN, part_name
+from govtool.records.trace.traced_rows import SHOWN
 
 if TYPE_CHECKING:
     from govtool.store import Commit, Reader
@@ -46,6 +46,7 @@ class TraceRequest:
         limit: The most rows that are listed of each dataset; counts are whole.
         verify: Evaluate the plan again and compare all its rows with the written ones.
         sidecars: Look keys up in sidecars.
+        start: The boundary whose rows are chosen; None: those of the dataset.
     """
 
     dataset: str
@@ -56,11 +57,14 @@ class TraceRequest:
     limit: int = SHOWN
     verify: bool = False
     sidecars: bool = True
+    start: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse options that exclude each other."""
         if self.step and self.all_runs:
             raise UsageError("--step and --all-runs cannot be combined", code="usage.arguments", location="all_runs")
+        if self.start is not None and self.all_runs:
+            raise UsageError("--from and --all-runs cannot be combined", code="usage.arguments", location="all_runs")
 
 
 def trace_report(
@@ -85,7 +89,7 @@ def trace_report(
     trace = found.answer(limit)
     if selected is not None:
         trace = replace(trace, output=selected[0], selected=selected[1])
-    places = [part for part in found.parts if isinstance(part, StagePosition)]
+    places = [part for part in found.joined_parts() if isinstance(part, StagePosition)]
     at_output = [part for part in places if direction == FORWARD and part.stage.above is None]
     return TraceReport(
         version=version_of(*at),
@@ -134,5 +138,5 @@ def _position_rows(
         return executor.arrow(shown).rename_columns([column_key(column.name) for column in visible])
 
     return InputAnswer(
-        name or part_name(part), "", worst.exactness, worst.why, count, count > len(rows), rows, table=table
+        name or found.place_name(part), "", worst.exactness, worst.why, count, count > len(rows), rows, table=table
     )

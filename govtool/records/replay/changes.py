@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UsageError
 from govtool.records.execute.inputs import relations
-from govtool.records.leaves import with_relations
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Literal, passed
 from govtool.records.plan.nodes import File, Filter, Join, Project, Relation, SetOperation, Union, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG, Field, Struct
+from govtool.records.replay.between import BETWEEN, ChangedBoundaries, require_names
 from govtool.records.replay.columns import is_read_as
 from govtool.records.trace.back import ReachedRows
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.leaf_names import is_called, leaf_name, unknown_input
-from govtool.records.trace.segment import everything
+from govtool.records.trace.known_columns import require_known
+from govtool.records.trace.leaf_names import is_called, is_near, leaf_name, unknown_input
+from govtool.records.trace.named_boundaries import NamedBoundary, boundary_called, unknown_boundary
+from govtool.records.trace.segment import everything, unique
 from govtool.records.trace.selection import bound_condition
 
 if TYPE_CHECKING:
@@ -68,11 +70,20 @@ class InputChanges:
 
     Attributes:
         lineage: The recorded plan.
-        parts: The changes, each of an input of its own.
+        parts: The changes, each of an input, or of a boundary, of its own.
+        boundaries: What can be named beside inputs.
+        between: The boundaries that are changed.
     """
 
     lineage: TracedPlan
     parts: tuple[Change, ...]
+    boundaries: tuple[NamedBoundary, ...] = ()
+    between: ChangedBoundaries = field(default_factory=ChangedBoundaries)
+
+    def named(self, root: Node) -> InputChanges:
+        """The same changes, those of boundaries told apart from those of inputs."""
+        names = [part.dataset for part in self.parts]
+        return replace(self, between=ChangedBoundaries.named(names, root, self.boundaries))
 
     def checked(self, root: Node) -> InputChanges:
         """The same changes.
@@ -83,18 +94,48 @@ class InputChanges:
         """
         if not self.parts:
             raise UsageError("nothing is changed", code="usage.arguments", hint="--without, or --with")
-        leaves = [leaf for leaf in relations(root) if leaf.format != "kept"]
+        leaves = [leaf for leaf in (*relations(root), *self.between.hidden()) if leaf.format != "kept"]
         by_dataset: dict[str, Change] = {}
         for part in self.parts:
             own = [leaf for leaf in leaves if is_called(leaf, part.dataset) or _has_records(part, leaf)]
             if not own:
-                raise unknown_input(part.dataset, [leaf.dataset for leaf in leaves])
+                raise self._unknown(part.dataset, leaves)
             for leaf in own:
                 other = by_dataset.setdefault(leaf.dataset, part)
                 if type(other) is not type(part) or (isinstance(part, Replacement) and other is not part):
                     raise UsageError(f"{leaf.dataset!r} is changed twice", code="usage.arguments")
                 _check(part, leaf, self.lineage)
+                if leaf.format == BETWEEN:
+                    self._check_between(part, leaf)
         return self
+
+    def _unknown(self, name: str, leaves: Sequence[Relation]) -> UsageError:
+        """The error of a name that neither an input nor a boundary has, as far as the compared rows are made of it."""
+        elsewhere = boundary_called(name, self.boundaries)
+        if elsewhere is not None:
+            return UsageError(
+                f"the rows that are compared are not made of those at {elsewhere.name!r}", code="usage.boundary"
+            )
+        near = difflib.get_close_matches(name, [each.name for each in self.boundaries], 3, 0.7)
+        if near and not any(is_near(name, leaf.dataset) for leaf in leaves):
+            return unknown_boundary(name, self.boundaries)
+        error = unknown_input(name, [leaf.dataset for leaf in leaves if leaf.format != BETWEEN])
+        if self.boundaries:
+            error.hint = f"boundaries have names, too: {', '.join(each.text for each in self.boundaries)}"
+        return error
+
+    def _check_between(self, part: Change, leaf: Relation) -> None:
+        if isinstance(part, Replacement):
+            require_names(leaf)
+        elif part.where is not None:
+            columns = unique(leaf.columns)
+            meets = bound_condition(part.where, columns, self.lineage.executor)
+            require_known(meets, columns, self.lineage.blank, self.between.plans[leaf.leaf])
+
+    @property
+    def are_within(self) -> bool:
+        """Whether some change is below a boundary that is changed, too."""
+        return any(self.of(leaf) for leaf in self.between.hidden())
 
     def of(self, leaf: Relation) -> list[Change]:
         """The changes of a leaf."""
@@ -102,7 +143,7 @@ class InputChanges:
 
     def applied(self, root: Node) -> Node:
         """A plan over the changed inputs."""
-        return with_relations(root, self._changed)
+        return self.between.closed(root, self._changed)
 
     def rows(self, leaf: Relation) -> Node | None:
         """The rows of a leaf that the changes take away or add, some perhaps twice; None where it is not changed.
@@ -110,25 +151,27 @@ class InputChanges:
         The columns are those of the leaf.
         """
         found: list[Node] = []
+        was = self.between.closed(leaf)
         for part in self.of(leaf):
             if isinstance(part, Replacement):
                 now = _replaced(leaf, part)
-                found += [_difference(leaf, now, self.lineage), _difference(now, leaf, self.lineage)]
+                found += [_difference(was, now, self.lineage), _difference(now, was, self.lineage)]
             else:
-                found.append(self._left_out(leaf, part, "left_semi"))
+                found.append(self._left_out(was, leaf, part, "left_semi"))
         if not found:
             return None
         return found[0] if len(found) == 1 else Union(tuple(found), leaf.columns)
 
-    def _changed(self, leaf: Relation) -> Node:
-        node: Node = leaf
+    def _changed(self, leaf: Relation, rows: Node) -> Node:
         for part in self.of(leaf):
-            node = _replaced(leaf, part) if isinstance(part, Replacement) else self._left_out(node, part, "left_anti")
-        return node
+            if isinstance(part, Replacement):
+                rows = _replaced(leaf, part)
+            else:
+                rows = self._left_out(rows, leaf, part, "left_anti")
+        return rows
 
-    def _left_out(self, node: Node, part: Exclusion, kind: str) -> Node:
+    def _left_out(self, node: Node, leaf: Relation, part: Exclusion, kind: str) -> Node:
         """The rows that an exclusion leaves out (``left_semi``), or the others (``left_anti``)."""
-        leaf = _leaf(node)
         if part.where is not None:
             meets = Call(
                 "<=>",
@@ -174,12 +217,6 @@ def _data(leaf: Relation) -> list[Attribute]:
     return [column for column in leaf.columns if column.id not in marks]
 
 
-def _leaf(node: Node) -> Relation:
-    while not isinstance(node, Relation):
-        (node,) = node.nodes()[:1]
-    return node
-
-
 def _with_leaf(node: Node, leaf: Relation) -> Node:
     if isinstance(node, Relation):
         return leaf
@@ -223,8 +260,8 @@ def _replaced(leaf: Relation, part: Replacement) -> Relation:
     )
 
 
-def _difference(one: Relation, other: Relation, lineage: TracedPlan) -> Node:
-    columns = _data(one)
+def _difference(one: Node, other: Node, lineage: TracedPlan) -> Node:
+    columns = _data(one) if isinstance(one, Relation) else list(outputs(one))
     own = tuple(lineage.ids.attribute(column.name, column.type) for column in columns)
     left, right = (Project(leaf, tuple(map(passed, columns))) for leaf in (one, other))
     rows = SetOperation(left, right, "except", True, own)
@@ -233,6 +270,6 @@ def _difference(one: Relation, other: Relation, lineage: TracedPlan) -> Node:
     return Project(
         rows,
         tuple(
-            replace(passed(column), value=named.get(column.id, Literal(None, column.type))) for column in one.columns
+            replace(passed(column), value=named.get(column.id, Literal(None, column.type))) for column in outputs(one)
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ from govtool.records.plan.nodes import (
     Sample,
     SetOperation,
     Tail,
+    Union,
     Window,
     outputs,
 )
@@ -44,6 +45,7 @@ from govtool.records.trace.back import Stage, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.list_order import collected_lists, depends_on_lists, unordered_lists
 from govtool.records.trace.loosen import loosened
+from govtool.records.trace.named_boundaries import NamedBoundary, boundaries
 from govtool.records.trace.normal import normalized
 from govtool.records.trace.opaque import blanked
 from govtool.records.trace.segment import free_columns, unique
@@ -62,14 +64,14 @@ _NUMBERING = ("row_number", "ntile", "lag", "lead", "nth_value")
 Key = tuple[Hashable, ...]
 
 
-def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePosition | None = None) -> ReplayAnswer:
+def replay(lineage: TracedPlan, changes: Iterable[Change], positions: Sequence[StagePosition] = ()) -> ReplayAnswer:
     """Evaluate a plan over changed inputs, as far as the change reaches, and compare.
 
     Args:
         lineage: The recorded plan.
         changes: What is changed.
-        position: Rows of the output or at a boundary: only rows with their columns that are not computed are compared.
-            None: the whole output.
+        positions: Rows of the output or at one boundary: only rows with their columns that are not computed are
+            compared. None: the whole output.
 
     Raises:
         UsageError: A change is mistaken (see ``InputChanges.checked``).
@@ -78,13 +80,17 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePositi
         EngineError: No engine evaluates the plan exactly.
     """
     changes = tuple(changes)
-    stage = lineage.stage if position is None else position.stage
+    stage = positions[0].stage if positions else lineage.stage
     is_over_lost = _require_evaluation(lineage, changes, stage)
-    before = Project(whole_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
-    wanted = InputChanges(lineage, changes).checked(before)
-    compared = _comparison(lineage, before, ReplayReach() if is_over_lost else reach(wanted, before), position)
+    root, known = _plan_at(lineage, stage)
+    wanted = InputChanges(lineage, changes, known).named(root)
+    shape = Project(wanted.between.opened(root), tuple(map(_same, unique(stage.segment.visible))))
+    wanted.checked(shape)
+    reached = ReplayReach() if is_over_lost else reach(wanted, shape)
+    before = wanted.between.closed(shape)
+    compared = _comparison(lineage, before, reached, positions)
     recorded = lineage.written if stage is lineage.stage else None
-    after, own = compared.part(wanted.applied(before)), compared.part(before)
+    after, own = compared.part(wanted.applied(shape)), compared.part(before)
     old = own if recorded is None else compared.part(compared.named(recorded))
     kept = (lineage.executor.keep(old), lineage.executor.keep(after))
     gone, changed, new = paired(*row_differences(lineage, *kept, compared.lists), compared.steady_places)
@@ -100,7 +106,7 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePositi
         doubts = (*doubts, "the plan does not give the written rows again over the recorded inputs")
     return ReplayAnswer(
         run=lineage.run,
-        output=lineage.output if stage is lineage.stage else stage.operator,
+        output=lineage.output if stage is lineage.stage else _place_name(lineage, stage),
         recorded=recorded is not None,
         columns=tuple(column.name for column in compared.shown),
         reached=tuple(column.name for column in compared.reached.columns),
@@ -184,14 +190,44 @@ class _Comparison:
         return tuple(zoned(value, column.type) for value, column in zip(row, self.shown, strict=True))
 
 
-def _comparison(lineage: TracedPlan, before: Node, reached: ReplayReach, position: StagePosition | None) -> _Comparison:
+def _comparison(
+    lineage: TracedPlan, before: Node, reached: ReplayReach, positions: Sequence[StagePosition]
+) -> _Comparison:
     """All rows of a plan, or those at a position, by the columns that can be evaluated again."""
-    chosen = None if position is None or position.rows is position.stage.segment.node else position.rows
+    chosen = _chosen(positions)
     shown = tuple(column for column in outputs(before) if column.id not in lineage.blank)
     steady = frozenset(column.id for column in shown) - computed(before)
     unordered = unordered_lists(before)
     lists = frozenset(place for place, column in enumerate(shown) if column.id in unordered)
     return _Comparison(lineage, before, reached, chosen, shown, steady, lists)
+
+
+def _chosen(positions: Sequence[StagePosition]) -> Node | None:
+    """The rows of all positions, which are at one place; None: every row there."""
+    if not positions or any(each.rows is each.stage.segment.node for each in positions):
+        return None
+    if len(positions) == 1:
+        return positions[0].rows
+    columns = unique(positions[0].stage.segment.visible)
+    return Union(tuple(Project(each.rows, tuple(map(_same, columns))) for each in positions), columns)
+
+
+def _plan_at(lineage: TracedPlan, stage: Stage) -> tuple[Node, tuple[NamedBoundary, ...]]:
+    """The plan of the rows of a stage, and the boundaries in it."""
+    if stage is not lineage.stage:
+        link = None if stage.source is None else stage.source.link
+        return stage.segment.node if link is None or link.plan is None else link.plan, lineage.boundaries()
+    root = whole_plan(lineage, stage)
+    if root is stage.segment.node:
+        return root, lineage.boundaries()
+    found = boundaries(Stage(lineage.whole_segment(root)).all())
+    same = {(each.name, each.columns) for each in lineage.boundaries()}
+    return root, tuple(each for each in found if (each.name, each.columns) in same)
+
+
+def _place_name(lineage: TracedPlan, stage: Stage) -> str:
+    names = [each.name for each in lineage.boundaries() if stage.source in [one.source for one in each.stages]]
+    return names[0] if names else stage.operator
 
 
 def whole_plan(lineage: TracedPlan, stage: Stage) -> Node:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,10 +54,23 @@ class EditedScript:
     arguments: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenByScript:
+    """What a script wrote to an output.
+
+    Attributes:
+        rows: Its rows.
+        plans: Those of its writes; None: of one that cannot be read.
+    """
+
+    rows: pa.Table
+    plans: tuple[Node | None, ...]
+
+
 def run_script(
     lineage: TracedPlan, script: EditedScript, part: Callable[[Relation], Node], keys: Callable[[Relation], object]
-) -> pa.Table:
-    """Run a script over a part of a plan's inputs; return the rows that it wrote to the plan's output.
+) -> WrittenByScript:
+    """Run a script over a part of a plan's inputs; return what it wrote to the plan's output.
 
     Args:
         lineage: The recorded plan.
@@ -81,21 +94,33 @@ def run_script(
             "output": _output_facts(lineage),
         }  # fmt: skip
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        return _output(lineage, _written(script, folder))
+        result = _ended_well(script, folder)
+        name = _place(lineage, result["writes"])
+        return WrittenByScript(_output(lineage, result["writes"][name]), _plans(result, name))
 
 
-def _written(script: EditedScript, folder: Path) -> dict[str, list[str]]:
-    """Run the request of a folder; return the folders with the script's rows, by the place that they were for."""
+def _plans(result: dict[str, Any], name: str) -> tuple[Node | None, ...]:
+    """The plans by which a script made what it wrote to a place."""
+    from govtool.records.spooled_plans import read_alone
+
+    found = []
+    for text in result["plans"].get(name, ()):
+        plan = read_alone(text, result["spark"], result["functions"]).plan
+        found.append(None if plan is None else plan.root)
+    return tuple(found)
+
+
+def _ended_well(script: EditedScript, folder: Path) -> dict[str, Any]:
+    """Run the request of a folder; return what the script wrote, by the place that it was for."""
     last = _ended(folder)
     try:
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        result: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise EngineError(f"the script's process ended: {clean_failure(last)[:300]}", code="engine.script") from error
     for problem in (result["refused"], result["failed"] and f"the script failed: {clean_failure(result['failed'])}"):
         if problem:
             raise UsageError(problem, code="usage.script", location=str(script.path))
-    written: dict[str, list[str]] = result["writes"]
-    return written
+    return result
 
 
 def _ended(folder: Path) -> str:
@@ -185,17 +210,26 @@ def _is_table(dataset: str) -> bool:
     return "/" not in dataset and ":" not in dataset
 
 
-def _output(lineage: TracedPlan, written: Mapping[str, list[str]]) -> pa.Table:
+def _place(lineage: TracedPlan, written: Mapping[str, list[str]]) -> str:
+    """The place that a script wrote to, of those that are the run's output.
+
+    Raises:
+        UnknownNameError: It wrote nothing there (``usage.script``).
+    """
+    named = sorted((name for name in written if is_output(name, lineage.output)), key=len)
+    if not named or not any(Path(folder).glob("*.parquet") for folder in written[named[-1]]):
+        raise UnknownNameError(
+            f"the script wrote nothing to {lineage.output}", code="usage.script", nearest=tuple(sorted(written)[:3])
+        )
+    return named[-1]
+
+
+def _output(lineage: TracedPlan, folders: Sequence[str]) -> pa.Table:
     """What the script wrote in place of the run's output."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    named = sorted((name for name in written if is_output(name, lineage.output)), key=len)
-    files = [file for folder in written[named[-1]] for file in sorted(Path(folder).glob("*.parquet"))] if named else []
-    if not files:
-        raise UnknownNameError(
-            f"the script wrote nothing to {lineage.output}", code="usage.script", nearest=tuple(sorted(written)[:3])
-        )
+    files = [file for folder in folders for file in sorted(Path(folder).glob("*.parquet"))]
     tables = [pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read() for file in files]
     try:
         return pa.concat_tables(tables, promote_options="permissive")

@@ -70,6 +70,8 @@ class ReplayReach:
 def reach(changes: InputChanges, node: Node) -> ReplayReach:
     """The values of a result that changes can reach."""
     columns = tuple(column for column in unique(outputs(node)) if _is_compared(column))
+    if changes.are_within:
+        return ReplayReach()
     return _by_columns(changes, node, columns) or _by_trace(changes, node, columns) or ReplayReach()
 
 
@@ -121,7 +123,12 @@ def _values(changes: InputChanges, leaf: Relation, columns: list[int]) -> Node:
 def _by_trace(changes: InputChanges, node: Node, columns: tuple[Attribute, ...]) -> ReplayReach | None:
     """By a trace forward of the rows that are left out, through a plan without conditions on aggregates."""
     steady = tuple(column for column in columns if column.id not in computed(node))
-    if not steady or not _only_adds(node) or not all(isinstance(part, Exclusion) for part in changes.parts):
+    if (
+        changes.between.plans
+        or not steady
+        or not _only_adds(node)
+        or not all(isinstance(part, Exclusion) for part in changes.parts)
+    ):
         return None
     executor, ids = changes.lineage.executor, changes.lineage.ids
     lineage = TracedPlan.of(relaxed(node, ids), executor)

@@ -2,7 +2,9 @@
 
 Every input of the recorded plan is replaced by its rows in the trace, and by those that stand against them. The
 recorded plan is evaluated over the same rows: what it gives beside the chosen rows are rows that share inputs with
-them, and are there in part only. These are left out of the comparison.
+them, and are there in part only. These are left out of the comparison. Where all results are chosen, the script gets
+whole inputs, if these are not too large: then rows that it newly lets in are there, too. Else the plans are compared,
+and what may let in others is named.
 """
 
 from __future__ import annotations
@@ -21,18 +23,19 @@ from govtool.records.execute.compare import comparable
 from govtool.records.execute.inputs import relations
 from govtool.records.leaves import with_relations
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import Attribute, Call, Literal, passed
+from govtool.records.plan.expressions import Attribute, Call, Expression, Literal, passed
 from govtool.records.plan.nodes import Distinct, Filter, Join, Project, Relation, Union, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
 from govtool.records.replay.compare import doubts_of, paired, whole_plan
+from govtool.records.replay.gains import gains
 from govtool.records.replay.process import EditedScript, run_script
 from govtool.records.sql.statement import KEPT
-from govtool.records.trace.back import ReachedRows, StagePosition
+from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.segment import everything, unique
+from govtool.records.trace.segment import everything, reads, unique
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,9 +43,14 @@ if TYPE_CHECKING:
     from govtool.records.trace.traced_plan import TracedPlan
     from govtool.records.trace.traced_rows import TracedRows
 
+MAX_WHOLE = 1_000_000
+"""The most rows of each input that a script gets of which no results were made."""
 MAX_COMPARED = 1_000_000
 """The most rows of a result that are compared."""
 _RECORD = "_record"
+_OTHERS = (
+    "rows of inputs that these results were not made of may belong to the edited script's, and were not given to it"
+)
 
 
 def script_of(words: str | os.PathLike[str] | Sequence[str]) -> EditedScript:
@@ -62,8 +70,13 @@ def script_of(words: str | os.PathLike[str] | Sequence[str]) -> EditedScript:
     return EditedScript(path, tuple(arguments))
 
 
-def replay_script(chosen: TracedRows, script: EditedScript) -> ReplayAnswer:
+def replay_script(chosen: TracedRows, script: EditedScript, by_computed: bool | None = None) -> ReplayAnswer:
     """Run a script over the inputs of chosen output rows only, and compare what it writes with these rows.
+
+    Args:
+        chosen: The rows.
+        script: The script.
+        by_computed: Whether they were chosen by computed values; None: as their plan shows.
 
     Raises:
         UsageError: These are no rows of an output, or the script fails, reads what the run did not read, or does not
@@ -73,13 +86,16 @@ def replay_script(chosen: TracedRows, script: EditedScript) -> ReplayAnswer:
     """
     lineage = chosen.lineage
     position = _position(chosen)
-    traced = chosen.go_back_all()
-    given = _traced_ids(lineage, traced)
+    by_computed = is_by_computed(chosen) if by_computed is None else by_computed
+    is_whole = _is_whole(lineage, position)
+    traced = chosen if is_whole else chosen.go_back_all()
+    given = None if is_whole else _traced_ids(lineage, traced)
     shown = tuple(c for c in unique(position.stage.segment.visible) if c.id not in lineage.blank)
     plan = whole_plan(lineage, position.stage)
     old = _rows(lineage, position.rows, shown)
     again = _rows(lineage, _over(lineage, plan, given), shown)
-    table = run_script(lineage, script, lambda leaf: _part(lineage, leaf, given), input_key)
+    written = run_script(lineage, script, lambda leaf: _part(lineage, leaf, given), input_key)
+    table, more = written.rows, () if is_whole else _not_given(chosen, written.plans, by_computed)
     compared, doubts = _shared(shown, table)
     places = [shown.index(column) for column in compared]
     steady = tuple(n for n, column in enumerate(compared) if column.id not in computed(plan))
@@ -104,8 +120,47 @@ def replay_script(chosen: TracedRows, script: EditedScript) -> ReplayAnswer:
         gone=gone,
         changed=changed,
         new=new,
-        doubts=(*_of_trace(traced), *doubts, *unsure, *doubts_of(lineage, plan, ordered_lists=True)),
+        doubts=(*_of_trace(traced), *more, *doubts, *unsure, *doubts_of(lineage, plan, ordered_lists=True)),
     )
+
+
+def _is_whole(lineage: TracedPlan, position: StagePosition) -> bool:
+    """Whether the script gets whole inputs: all results were chosen, and the inputs are not too large."""
+    if position.rows is not position.stage.segment.node or lineage.looseness is not None or lineage.plan is None:
+        return False
+    return all(count_rows(lineage.executor, leaf) <= MAX_WHOLE for leaf in relations(lineage.plan))
+
+
+def _not_given(chosen: TracedRows, plans: Sequence[Node | None], by_computed: bool) -> tuple[str, ...]:
+    """What the script may need of rows that it was not given."""
+    lineage = chosen.lineage
+    (position,) = chosen.positions()
+    assert lineage.plan is not None
+    if len(plans) != 1 or plans[0] is None:
+        return (f"{_OTHERS}: its plan was not compared with the run's",)
+    of_some = position.rows is not position.stage.segment.node
+    try:
+        found = gains(lineage.plan, plans[0], of_some=of_some, by_computed=by_computed)
+    except UsageError as error:  # a plan that is too large
+        found = (error.message,)
+    return (f"{_OTHERS}: {'; '.join(found)}",) if found else ()
+
+
+def is_by_computed(chosen: TracedRows) -> bool:
+    """Whether rows of an output were chosen by values that are computed from others, as far as their plan shows."""
+    for position in chosen.positions():
+        whole, node = position.stage.segment.node, position.rows
+        conditions: list[Expression] = []
+        while isinstance(node, Filter) and node is not whole:
+            conditions.append(node.condition)
+            node = node.child
+        if isinstance(node, Join) and node.kind == "left_semi" and node.condition is not None:
+            conditions.append(node.condition)  # a set of values; what is left of it is the plan again
+        elif node is not whole:
+            return True  # rows that were kept: it is not known by what they were chosen
+        if reads(conditions) & computed(whole):
+            return True
+    return False
 
 
 def _position(chosen: TracedRows) -> StagePosition:
@@ -132,15 +187,15 @@ def _traced_ids(lineage: TracedPlan, traced: TracedRows) -> dict[tuple[object, .
     return found
 
 
-def _over(lineage: TracedPlan, plan: Node, given: Mapping[tuple[object, ...], Relation]) -> Node:
+def _over(lineage: TracedPlan, plan: Node, given: Mapping[tuple[object, ...], Relation] | None) -> Node:
     """A plan over the traced rows of its inputs."""
     return with_relations(plan, lambda leaf: _part(lineage, leaf, given))
 
 
-def _part(lineage: TracedPlan, leaf: Relation, given: Mapping[tuple[object, ...], Relation]) -> Node:
-    ids = given.get(input_key(leaf))
-    if leaf.format == KEPT:
+def _part(lineage: TracedPlan, leaf: Relation, given: Mapping[tuple[object, ...], Relation] | None) -> Node:
+    if leaf.format == KEPT or given is None:
         return leaf
+    ids = given.get(input_key(leaf))
     if ids is None:
         return Filter(leaf, Literal(False, BOOLEAN))
     record = lineage.ids.attribute("record", LONG)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -55,6 +55,21 @@ class Stage:
             self._below[number] = Stage(source.link.child, self, source)
         return self._below[number]
 
+    def all(self) -> list[Stage]:
+        """This stage and every one below it, those above before those below."""
+        found = [self]
+        for stage in found:
+            links = [n for n, source in enumerate(stage.segment.sources) if isinstance(source, LinkSource)]
+            found.extend(stage.below(number) for number in links)
+        return found
+
+    def over(self) -> Iterator[Stage]:
+        """The stages above, from the next one to the output."""
+        stage = self.above
+        while stage is not None:
+            yield stage
+            stage = stage.above
+
     @property
     def operator(self) -> str:
         """The boundary above, for people."""
@@ -72,6 +87,7 @@ class StagePosition:
         grade: How close the choice is to the trace as defined.
         against: Whether the rows stand against the result's.
         evaluated: Parts of the plan below with the rows that the trace of these rows needs of them.
+        chosen_there: The rows were chosen at this boundary, and not come to from another place.
     """
 
     stage: Stage
@@ -79,6 +95,7 @@ class StagePosition:
     grade: Grade = EXACT
     against: bool = False
     evaluated: Evaluated = field(default_factory=dict)
+    chosen_there: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,12 @@ class Carrier:
         same = [alike(value, parameter) for value, parameter in zip(below, parameters, strict=True)]
         grade = grade.worst(self.grade_of(node))
         link = Link(
-            operator, self.below(node, reads([*below, *further])), both([*same, *further]), grade, free_columns(node)
+            operator,
+            self.below(node, reads([*below, *further])),
+            both([*same, *further]),
+            grade,
+            free_columns(node),
+            node,
         )
         return Linked(link, tuple(zip(parameters, above, strict=True)))
 
@@ -148,7 +153,8 @@ def coarse(carrier: Carrier, node: Node, needed: Needed, why: str = "") -> Segme
     """A black box: whole inputs."""
     reason = why or (node.reason if isinstance(node, Break) else f"{type(node).__name__.lower()} is a black box")
     leaves: list[Node] = [each for each in walk_nodes(node) if isinstance(each, (Relation, LocalRows, Range))]
-    links = [Link(type(node).__name__.lower(), carrier.below(leaf), None, Grade("coarse", reason)) for leaf in leaves]
+    name, grade = type(node).__name__.lower(), Grade("coarse", reason)
+    links = [Link(name, carrier.below(leaf), None, grade, plan=leaf) for leaf in leaves]
     return carrier.linked(Segment(node, outputs(node), ()), [Linked(link) for link in links])
 
 

@@ -37,6 +37,8 @@ from govtool.records.trace.segment import (
 
 Chosen = Mapping[tuple[object, ...], Relation]
 """Chosen input rows by input: a relation of one column, their ids."""
+Between = Mapping[Stage, StagePosition]
+"""Chosen rows of stages, each in its own."""
 
 
 def input_key(leaf: Leaf) -> tuple[object, ...]:
@@ -52,21 +54,25 @@ class Forward:
     Args:
         executor: Evaluates plans.
         ids: New columns' ids.
+        between: Rows at boundaries that are followed, beside those of inputs.
     """
 
-    def __init__(self, executor: Executor, ids: Ids) -> None:
+    def __init__(self, executor: Executor, ids: Ids, between: Between | None = None) -> None:
         self._executor = executor
         self._ids = ids
+        self._between = between or {}
+        self._over = {above for stage in self._between for above in stage.over()}
         self._domains: dict[Stage, Relation] = {}
         self._evaluated: dict[int, Relation] = {}
 
     def from_inputs(self, stage: Stage, chosen: Chosen, deep: bool = True) -> StagePosition | None:
-        """The rows of a stage whose trace has a chosen input row; None where the stage cannot have any.
+        """The rows of a stage whose trace has a chosen row; None where the stage cannot have any.
 
         Args:
             stage: Where to look.
             chosen: The input rows.
-            deep: Follow the links to the stages below; else only inputs of the segment itself.
+            deep: Follow the links to the stages below; else only inputs of the segment itself, and rows that were
+                chosen just below.
         """
         self._evaluate_middle(stage.segment.node)
         flags: list[tuple[Node, Expression]] = []
@@ -78,12 +84,17 @@ class Forward:
                 if input_key(source.leaf) in chosen:
                     flags.append(self._same_record(source, chosen[input_key(source.leaf)]))
                     through.append((source, EXACT))
-            elif deep:
-                below = self.from_inputs(stage.below(number), chosen)
-                if below is not None:
+            else:
+                for below in self._below(stage.below(number), chosen, deep):
                     flags.append(self._matched(source, below))
                     through.append((source, below.grade.worst(source.link.grade)))
         return self._graded(self._flagged(stage, flags, EXACT), through) if flags else None
+
+    def _below(self, stage: Stage, chosen: Chosen, deep: bool) -> list[StagePosition]:
+        """The rows below a link that were chosen there, and those that chosen rows reach."""
+        is_reached = deep and (bool(chosen) or stage in self._over)
+        found = [self._between.get(stage), self.from_inputs(stage, chosen) if is_reached else None]
+        return [position for position in found if position is not None]
 
     def _evaluate_middle(self, node: Node) -> None:
         """Evaluate the lower half of a deep plan at once, not once more for each boundary above it."""
@@ -106,18 +117,6 @@ class Forward:
                 found = found.worst(grade)
             found = found.worst(doubt_of(self._executor, kept, source))
         return StagePosition(position.stage, kept, found, position.against)
-
-    def from_below(self, position: StagePosition) -> StagePosition:
-        """The rows of the stage above whose trace goes through rows of a stage.
-
-        Raises:
-            ValueError: The position is in the topmost stage.
-        """
-        stage = position.stage
-        if stage.above is None or stage.source is None:
-            raise ValueError("the output has no stage above")
-        flag = self._matched(stage.source, position)
-        return self._flagged(stage.above, [flag], position.grade.worst(stage.source.link.grade))
 
     def every_row(self, stage: Stage) -> Node:
         """All rows of a stage, for all values of enclosing queries that it is evaluated for."""

@@ -24,6 +24,12 @@ def is_called(leaf: Leaf, dataset: str) -> bool:
     return name == dataset or name.endswith((f"/{dataset}", f".{dataset}"))
 
 
+def is_near(text: str, dataset: str) -> bool:
+    """Return whether a text may have been meant for a dataset: it is like the end of its name."""
+    end = "/".join(dataset.split("/")[-text.count("/") - 1 :])
+    return bool(difflib.get_close_matches(text, [end]))
+
+
 def unknown_input(dataset: str, names: Iterable[str]) -> UnknownNameError:
     """The error of a name that no input has, with the names that are like it, or all."""
     ends: dict[str, list[str]] = {}

@@ -113,6 +113,7 @@ class Link:
         grade: How exact the match is.
         free: Columns of enclosing queries that the plan below reads; the match is then evaluated for each of their
             values.
+        plan: The plan below, as it is; None where rows are followed by positions that a run kept.
     """
 
     operator: str
@@ -120,6 +121,7 @@ class Link:
     condition: Expression | None
     grade: Grade = EXACT
     free: tuple[Attribute, ...] = ()
+    plan: Node | None = None
     _made: Segment | None = field(default=None, init=False)
 
     @property

@@ -66,7 +66,8 @@ def cell_link(carrier: Carrier, term: ScalarSubquery | Exists | InSubquery) -> L
     column = outputs(term.plan)[0]
     make = carrier.below(term.plan, frozenset({column.id}))
     condition = Call("is not null", (column,), BOOLEAN)
-    link = Link("scalar subquery", make, condition, carrier.grade_of(term.plan), free_columns(term.plan))
+    plan = term.plan
+    link = Link("scalar subquery", make, condition, carrier.grade_of(plan), free_columns(plan), plan)
     return Linked(link, tuple((each, each) for each in term.outer))
 
 
@@ -74,7 +75,7 @@ def _exists(carrier: Carrier, term: Exists) -> Linked:
     plan = term.plan
     whole = isinstance(plan, Repartition) and isinstance(plan.child, (Relation, LocalRows, Range))
     grade = Grade("coarse", carrier.why) if whole else carrier.grade_of(plan)
-    link = Link("EXISTS", carrier.below(plan), None, grade, free_columns(plan))
+    link = Link("EXISTS", carrier.below(plan), None, grade, free_columns(plan), plan)
     return Linked(link, tuple((each, each) for each in term.outer))
 
 
@@ -87,9 +88,8 @@ def _member(carrier: Carrier, term: InSubquery, may: bool) -> Linked:
         equal = Call("coalesce", (equal, TRUE), BOOLEAN)
     make = carrier.below(term.plan, frozenset(column.id for column in columns))
     guarded = carrier.candidates and bool(computed(term.plan))
-    link = Link(
-        "IN", make, None if guarded else equal, GUARDED if guarded else EXACT, free=free_columns(term.plan)
-    )  # fmt: skip
+    condition, grade = (None, GUARDED) if guarded else (equal, EXACT)
+    link = Link("IN", make, condition, grade, free_columns(term.plan), term.plan)
     return Linked(link, (*zip(parameters, term.values, strict=True), *((each, each) for each in term.outer)))
 
 
@@ -102,7 +102,7 @@ def partners(carrier: Carrier, operator: str, node: Node, other: Node, condition
         plain = [part for part in conjuncts(condition) if is_plain(part, computed(node) | computed(other))]
         grade = grade if len(plain) == len(list(conjuncts(condition))) else GUARDED
         condition = both(plain)
-    return Linked(Link(operator, carrier.below(other, used), condition, grade, free_columns(other)), pairs)
+    return Linked(Link(operator, carrier.below(other, used), condition, grade, free_columns(other), other), pairs)
 
 
 def semijoin_links(carrier: Carrier, node: Join, counts: bool) -> list[Linked]:

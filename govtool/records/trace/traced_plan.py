@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from govtool.model.token import record_id
@@ -23,6 +23,7 @@ from govtool.records.trace.back import Executor, Stage, exists
 from govtool.records.trace.carrier import Carrier
 from govtool.records.trace.list_order import unordered_lists
 from govtool.records.trace.looseness import Looseness
+from govtool.records.trace.named_boundaries import NamedBoundary, boundaries, boundary_called, unknown_boundary
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.rounding import rounded_columns
 from govtool.records.trace.rules import RULES, traceable, traceable_in_part
@@ -30,10 +31,11 @@ from govtool.records.trace.segment import (
     Grade,
     Leaf,
     LeafSource,
-    LinkSource,
+    Segment,
     projected,
 )
 
+_NOT_COMPARED = "rows at a boundary were not compared with the run's"
 MISSING = "input files are gone or have changed: rows may be missing"
 
 
@@ -145,11 +147,42 @@ class TracedPlan:
 
     def stages(self) -> list[Stage]:
         """Every segment, those above before those below."""
-        found = [self.stage]
-        for stage in found:
-            links = [n for n, source in enumerate(stage.segment.sources) if isinstance(source, LinkSource)]
-            found.extend(stage.below(number) for number in links)
+        return self.stage.all()
+
+    def boundaries(self) -> tuple[NamedBoundary, ...]:
+        """The places where a trace may start or stop, by name."""
+        return () if self.kept else boundaries(self.stages())
+
+    def boundary(self, name: str) -> NamedBoundary:
+        """The boundary of a name.
+
+        Raises:
+            UnknownNameError: There is none (``usage.unknown-boundary``).
+        """
+        known = self.boundaries()
+        found = boundary_called(name, known)
+        if found is None:
+            raise unknown_boundary(name, known)
         return found
+
+    def whole_segment(self, plan: Node) -> Segment:
+        """A part of the plan by itself: every cell of its rows counts, and none is there that a condition takes off."""
+        why = _NOT_COMPARED if self.looseness is None else self.looseness.why
+        carrier = Carrier(self.ids, RULES, why=why, top=False)
+        return carrier.segment(plan, frozenset(column.id for column in outputs(plan)))
+
+    def at_boundary(self, name: str) -> Self:
+        """The plan of the rows at a boundary, as if these were the output.
+
+        Raises:
+            UnknownNameError: There is no such boundary (``usage.unknown-boundary``).
+        """
+        found = self.boundary(name)
+        segment = self.whole_segment(found.plan)
+        lists, rounded = unordered_lists(segment.node), rounded_columns(segment.node)
+        return replace(
+            self, stage=Stage(segment), output=found.name, plan=found.plan, written=None, lists=lists, rounded=rounded
+        )
 
     def read(self, leaf: Leaf) -> tuple[Node, Attribute]:
         """A plan that reads an input with its rows' ids, and the column that holds them."""

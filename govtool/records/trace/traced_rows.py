@@ -28,16 +28,14 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
-from govtool.records.trace.back import ReachedRows, StagePosition, Step, count_rows, step_back
+from govtool.records.trace.back import ReachedRows, Stage, StagePosition, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
+from govtool.records.trace.known_columns import require_known
 from govtool.records.trace.leaf_names import is_called, leaf_name
-from govtool.records.trace.list_order import depends_on_order, unordered_lists
+from govtool.records.trace.named_boundaries import ROW_BY_ROW, NamedBoundary
 from govtool.records.trace.push import semijoined
-from govtool.records.trace.segment import (
-    Leaf,
-    projected,
-    reads,
-)
+from govtool.records.trace.same_place import as_one
+from govtool.records.trace.segment import EXACT, Leaf, projected
 from govtool.records.trace.selection import bound_condition, filtered
 from govtool.records.trace.traced_plan import TracedPlan
 
@@ -71,29 +69,23 @@ class TracedRows:
 
         Args:
             condition: Over the columns of the rows.
-            dataset: The input that it is about, where there are several; others are left out.
+            dataset: The input or the boundary that it is about, where there are several; others are left out.
 
         Raises:
             UsageError: It does not parse, names what is not there, or the rows have several forms.
         """
-        part = self._one(dataset)
-        if isinstance(part, StagePosition):
-            meets = bound_condition(condition, part.stage.segment.visible, self.lineage.executor)
-            blank = [c.name for c in part.stage.segment.visible if c.id in reads([meets]) & self.lineage.blank]
-            if blank:
-                raise UsageError(f"column '{blank[0]}' cannot be evaluated again", code="usage.opaque-column")
-            if depends_on_order(meets, unordered_lists(part.stage.segment.node)):
-                raise UsageError(
-                    "the condition depends on the order of a collected list, which another evaluation does not give",
-                    code="usage.opaque-column",
-                    hint="size(), array_contains() and sort_array() of the list do not depend on it",
-                )
-            rows = filtered(self.lineage.executor, self.lineage.ids, part.rows, meets)
-            return replace(self, parts=(replace(part, rows=rows),))
-        node, record = self._raw(part)
-        meets = bound_condition(condition, outputs(part.leaf), self.lineage.executor)
-        rows = Distinct(projected(Filter(node, meets), (record,)))
-        return replace(self, parts=(replace(part, rows=rows),))
+        place = self._place(dataset)
+        return replace(self, parts=tuple(self._filtered(part, condition) for part in place))
+
+    def _filtered(self, part: Part, condition: str | Expression) -> Part:
+        if isinstance(part, ReachedRows):
+            node, record = self._raw(part)
+            meets = bound_condition(condition, outputs(part.leaf), self.lineage.executor)
+            return replace(part, rows=Distinct(projected(Filter(node, meets), (record,))))
+        visible = part.stage.segment.visible
+        meets = bound_condition(condition, visible, self.lineage.executor)
+        require_known(meets, visible, self.lineage.blank, part.stage.segment.node)
+        return replace(part, rows=filtered(self.lineage.executor, self.lineage.ids, part.rows, meets))
 
     def rows(self, ids: Iterable[tuple[int, int]], dataset: str | None = None) -> Self:
         """The input rows with given ids: file ordinal and row index.
@@ -109,6 +101,35 @@ class TracedRows:
         (wanted,) = outputs(kept)
         rows = semijoined(part.rows, kept, Call("=", (column, wanted), BOOLEAN))
         return replace(self, parts=(replace(part, rows=rows),))
+
+    def at(self, place: str) -> Self:
+        """Those of the rows that are of one input, or at one boundary: see ``boundaries``.
+
+        Raises:
+            UnknownNameError: None of the rows is there.
+        """
+        return replace(self, parts=tuple(self._place(place)))
+
+    def boundaries(self) -> tuple[NamedBoundary, ...]:
+        """The places between the output and the inputs where these rows can be traced from, by name."""
+        return self.lineage.boundaries()
+
+    def boundary(self, name: str) -> Self:
+        """Every row at a boundary of the same plan, to be narrowed and traced to either side.
+
+        Going back, as from the output: a cell that nothing above reads brings no rows.
+
+        Raises:
+            UnknownNameError: There is no such boundary (``usage.unknown-boundary``).
+        """
+        found = self.lineage.boundary(name)
+        own = [stage for stage in found.stages if not _stands_against(stage)]
+        if not own:  # segments of rows against others have those that conditions took off, too
+            first = found.stages[0]
+            own = [Stage(self.lineage.whole_segment(found.plan), first.above, first.source)]
+        grade = self.lineage.loosely(EXACT)
+        parts = [StagePosition(stage, stage.segment.node, grade, chosen_there=True) for stage in own]
+        return replace(self, parts=tuple(parts), steps=())
 
     def kept(self) -> Self:
         """The same rows, evaluated once: what is done with them next does not choose them again."""
@@ -131,13 +152,10 @@ class TracedRows:
 
     def go_next(self) -> Self:
         """The rows one boundary above: of the segments that read the inputs, or of those above a segment."""
-        forward = Forward(self.lineage.executor, self.lineage.ids)
-        found: list[Part] = []
-        for part in self.parts:
-            if isinstance(part, StagePosition):
-                found.append(part if part.stage.above is None else forward.from_below(part))
-        chosen = self._chosen()
-        for stage in self.lineage.stages() if chosen else ():
+        chosen, between = self._chosen(), self._between()
+        forward = Forward(self.lineage.executor, self.lineage.ids, between)
+        found: list[Part] = [*self._at_output()]
+        for stage in self._above(between, everywhere=bool(chosen)):
             position = forward.from_inputs(stage, chosen, deep=False)
             if position is not None:
                 found.append(position)
@@ -145,25 +163,48 @@ class TracedRows:
 
     def go_next_all(self) -> Self:
         """The output rows whose trace has one of these rows."""
-        forward = Forward(self.lineage.executor, self.lineage.ids)
-        chosen = self._chosen()
-        found: list[Part] = []
-        if chosen:
+        chosen, between = self._chosen(), self._between()
+        found: list[Part] = [*self._at_output()]
+        if chosen or between:
+            forward = Forward(self.lineage.executor, self.lineage.ids, between)
             position = forward.from_inputs(self.lineage.stage, chosen)
             found += [] if position is None else [position]
-        for part in self.parts:
-            while isinstance(part, StagePosition) and part.stage.above is not None:
-                part = forward.from_below(part)
-            found += [part] if isinstance(part, StagePosition) else []
         return replace(self, parts=self._merged(found))
 
     def count(self) -> int:
         """Return the number of rows, without those that stand against others."""
-        return sum(count_rows(self.lineage.executor, part.rows) for part in self.parts if not part.against)
+        parts = [part for part in self.joined_parts() if not part.against]
+        return sum(count_rows(self.lineage.executor, part.rows) for part in parts)
 
     def names(self) -> list[str]:
         """The places of the rows, without those that stand against others."""
-        return list(dict.fromkeys(part_name(part) for part in self.parts if not part.against))
+        return list(dict.fromkeys(self.place_name(part) for part in self.parts if not part.against))
+
+    def positions(self) -> tuple[StagePosition, ...]:
+        """The rows that are those of the output or of boundaries, without those that stand against others."""
+        return tuple(part for part in self.parts if isinstance(part, StagePosition) and not part.against)
+
+    def place_name(self, part: Part) -> str:
+        """The place of rows, for people: an input, or a boundary by its name."""
+        if isinstance(part, StagePosition):
+            for each in self.lineage.boundaries() if part.stage.above is not None else ():
+                if part.stage.source in [stage.source for stage in each.stages]:
+                    return each.name
+        return part_name(part)
+
+    def joined_parts(self) -> tuple[Part, ...]:
+        """The rows by place: what was reached at one boundary in several ways is one, where values tell rows apart."""
+        groups: dict[tuple[object, ...], list[Part]] = {}
+        for part in self.parts:
+            link = part.stage.source.link if isinstance(part, StagePosition) and part.stage.source else None
+            plan = part if link is None or link.free or link.plan is None else link.plan
+            groups.setdefault((id(plan), part.against), []).append(part)
+        return tuple(each for group in groups.values() for each in self._as_one(group))
+
+    def _as_one(self, group: Sequence[Part]) -> Sequence[Part]:
+        positions = [part for part in group if isinstance(part, StagePosition)]
+        found = as_one(self.lineage, positions) if len(positions) == len(group) > 1 else None
+        return group if found is None else (found,)
 
     def arrow(self, dataset: str | None = None) -> Any:
         """The rows as a pyarrow table, without columns that cannot be evaluated again.
@@ -224,24 +265,81 @@ class TracedRows:
     # Parts
 
     def _one(self, dataset: str | None) -> Part:
-        parts = [part for part in self.parts if not part.against]
-        if dataset is not None:
-            parts = [part for part in parts if isinstance(part, ReachedRows) and is_called(part.leaf, dataset)]
-        if len(parts) == 1:
-            return parts[0]
-        names = tuple(dict.fromkeys(part_name(part) for part in self.parts))
-        if not parts:
-            if dataset is None:
-                raise UsageError("there are no rows: nothing was chosen, or it led nowhere", code="usage.no-rows")
-            leaves = [leaf for leaf in self.lineage.leaves() if is_called(leaf, dataset)]
-            if leaves and all(isinstance(part, ReachedRows) for part in self.parts):  # the trace came to none of it
-                return ReachedRows(leaves[0], LocalRows(0, (self.lineage.ids.attribute("record", LONG),), ()))
-            raise UnknownNameError(f"no rows of '{dataset}'", code="usage.no-rows", nearest=names)
+        """The rows as those of one form.
+
+        Raises:
+            UsageError: They have several (``usage.several-datasets``), or there are none.
+        """
+        place = replace(self, parts=tuple(self._place(dataset)))
+        joined = place.joined_parts()
+        if len(joined) == 1:
+            return joined[0]
         raise UsageError(
-            f"these rows are of several places: {', '.join(_counted(parts))}",
+            f"these rows were reached in several ways, and have values that do not tell them apart: "
+            f"{', '.join(_counted(map(self.place_name, place.parts)))}",
             code="usage.several-datasets",
-            nearest=names,
         )
+
+    def _place(self, name: str | None) -> list[Part]:
+        """The rows of one input, or at one boundary: of the given name, or the only one.
+
+        Raises:
+            UsageError: There are several places, or no rows.
+            UnknownNameError: None of the rows is at that place.
+        """
+        parts = [part for part in self.parts if not part.against]
+        if name is not None:
+            of_input: list[Part] = [
+                part for part in parts if isinstance(part, ReachedRows) and is_called(part.leaf, name)
+            ]
+            parts = of_input or [part for part in parts if self.place_name(part).lower() == name.lower()]
+        places = dict.fromkeys(map(self.place_name, parts))
+        if len(places) == 1:
+            return parts
+        if parts:
+            raise UsageError(
+                f"these rows are of several places: {', '.join(places)}",
+                code="usage.several-datasets",
+                nearest=self._described(parts),
+                hint="name one of them: at(NAME)",
+            )
+        if name is None:
+            raise UsageError("there are no rows: nothing was chosen, or it led nowhere", code="usage.no-rows")
+        leaves = [leaf for leaf in self.lineage.leaves() if is_called(leaf, name)]
+        if leaves and all(isinstance(part, ReachedRows) for part in self.parts):  # the trace came to none of it
+            return [ReachedRows(leaves[0], LocalRows(0, (self.lineage.ids.attribute("record", LONG),), ()))]
+        raise UnknownNameError(f"no rows of '{name}'", code="usage.no-rows", nearest=self._described(self.parts))
+
+    def _described(self, parts: Iterable[Part]) -> tuple[str, ...]:
+        """The places of rows, with what boundaries hold."""
+        texts = {each.name: each.text for each in self.lineage.boundaries()}
+        names = dict.fromkeys((isinstance(part, StagePosition), self.place_name(part)) for part in parts)
+        return tuple(texts.get(name, name) if is_between else name for is_between, name in names)
+
+    def _between(self) -> dict[Stage, StagePosition]:
+        """The rows that are at boundaries.
+
+        Raises:
+            UsageError: They were chosen where a link has but a part of what they reach (``usage.boundary``).
+        """
+        found = {part.stage: part for part in self.positions() if part.stage.above is not None}
+        for part in found.values():
+            if part.chosen_there and part.stage.operator in ROW_BY_ROW:
+                raise UsageError(
+                    f"rows at a {part.stage.operator} are not traced forward: they are rows of what is above, too",
+                    code="usage.boundary",
+                    hint="start at an input, or at a boundary below it",
+                )
+        return found
+
+    def _at_output(self) -> list[StagePosition]:
+        return [part for part in self.positions() if part.stage.above is None]
+
+    def _above(self, between: Iterable[Stage], everywhere: bool) -> Sequence[Stage]:
+        """The stages next to chosen rows; every one, where rows of inputs are among them."""
+        if everywhere:
+            return self.lineage.stages()
+        return list(dict.fromkeys(stage.above for stage in between if stage.above is not None))
 
     def _inputs(self, dataset: str | None) -> list[ReachedRows]:
         parts = [part for part in self.parts if not part.against]
@@ -398,17 +496,21 @@ class TracedRows:
 
     def _reached_lines(self) -> list[StepAnswer]:
         lines = []
-        for part in self.parts:
-            name = part_name(part) + (" (against)" if part.against else "")
+        for part in self.joined_parts():
+            name = self.place_name(part) + (" (against)" if part.against else "")
             rows = count_rows(self.lineage.executor, part.rows)
             grade = self.lineage.graded(part.grade)
             lines.append(StepAnswer(name, grade.exactness, grade.why, rows))
         return lines
 
 
-def _counted(parts: Iterable[Part]) -> list[str]:
-    """The places of rows; a boundary that is read more than once, as by the sums of a pivot, with how often."""
-    times = Counter(map(part_name, parts))
+def _stands_against(stage: Stage) -> bool:
+    return any(each.source is not None and each.source.against for each in (stage, *stage.over()))
+
+
+def _counted(names: Iterable[str]) -> list[str]:
+    """Places; one that is read more than once, as by the sums of a pivot, with how often."""
+    times = Counter(names)
     return [name if count == 1 else f"{name} ({count} times)" for name, count in times.items()]
 
 

@@ -72,7 +72,7 @@ def _partition_link(carrier: Carrier, child: Node, call: WindowCall) -> Linked:
     same = both(alike(value, parameter) for value, parameter in zip(call.partition, parameters, strict=True))
     make = carrier.below(child, reads([call]))
     return Linked(
-        Link("window", make, same, carrier.grade_of(child), free_columns(child)),
+        Link("window", make, same, carrier.grade_of(child), free_columns(child), child),
         tuple(zip(parameters, call.partition, strict=True)),
     )
 
@@ -127,7 +127,7 @@ def _numbered_link(carrier: Carrier, child: Node, call: WindowCall) -> Linked:
         return replace(below, node=Window(below.node, (number,)))
 
     parameters = (*partition, low, high, tied)
-    link = Link("window", make, condition, carrier.grade_of(child), free_columns(child))
+    link = Link("window", make, condition, carrier.grade_of(child), free_columns(child), child)
     return Linked(link, tuple((p, p) for p in parameters))
 
 
@@ -159,7 +159,7 @@ def _peers(carrier: Carrier, child: Node, order: tuple[SortKey, ...], where: Att
     values = [key.value for key in order]
     parameters = [carrier.ids.attribute("order", value.type) for value in values]
     same = both(alike(value, parameter) for value, parameter in zip(values, parameters, strict=True))
-    link = Link("limit", carrier.below(source), same, Grade("superset", why), free_columns(source))
+    link = Link("limit", carrier.below(source), same, Grade("superset", why), free_columns(source), source)
     return Linked(link, tuple(zip(parameters, values, strict=True)), where=where)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from duck import Duck
@@ -252,8 +251,6 @@ def test_wrong_use_is_refused_with_what_helps(duck):
     inputs = lin.all().go_back_all()
     with pytest.raises(UsageError, match="several places: views, users"):
         inputs.arrow()
-    with pytest.raises(UsageError, match=r"several places: output \(2 times\)"):
-        replace(lin.all(), parts=lin.all().parts * 2).arrow()
     with pytest.raises(UnknownNameError) as caught:
         lin.input("view")
     assert caught.value.nearest == ("views",)

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from govtool.spark.live.records.exact import Functions, Walker
 from govtool.spark.live.replay.places import ReplayPlaces, is_table, table_name, unwritten_path
 from govtool.spark.live.replay.statements import CATALOGS, inserts, refused_statement, schema_of
 
@@ -71,6 +72,8 @@ class Redirection:
         self.spark = spark
         self.places = ReplayPlaces(self.inputs)
         self.writes: dict[str, list[str]] = {}
+        self.plans: dict[str, list[str]] = {}
+        self.functions = Functions()
         self.refused = ""
         self._tables: set[str] = set()
 
@@ -81,6 +84,8 @@ class Redirection:
 
         if importlib.util.find_spec("pyspark.sql.classic"):
             importlib.import_module("pyspark.sql.classic.dataframe")  # PySpark 4 loads it with the first DataFrame
+        self._walker = Walker(self.spark.sparkContext._gateway, str(self.spark.version))
+        self.functions.patch()
         self._read, self._write = DataFrameReader.parquet, DataFrameWriter.parquet
         self._save, self._sql = DataFrameWriter.saveAsTable, SparkSession.sql
         stop = SparkSession.stop
@@ -131,8 +136,14 @@ class Redirection:
         self.checked(frame)
         folder = f"{self.folder}/written-{len(list(Path(self.folder).glob('written-*')))}"
         self._write(frame.write, folder)
-        before = [] if mode == "overwrite" else self.writes.get(name, [])
-        self.writes[name] = [*before, folder]
+        is_first = mode == "overwrite"
+        self.writes[name] = [*([] if is_first else self.writes.get(name, [])), folder]
+        self.plans[name] = [*([] if is_first else self.plans.get(name, [])), self._plan(frame)]
+
+    def _plan(self, frame: Any) -> str:
+        """The plan of what is written, to be compared with the recorded one; without it nothing fails."""
+        found = self._walker.read(frame._jdf.queryExecution())
+        return found if isinstance(found, str) else json.dumps(found)
 
     def checked(self, frame: Any) -> Any:
         """A DataFrame that reads no file but those of the request.
@@ -340,7 +351,14 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     if not (failed or redirection.refused):
         redirection.sweep()
     end()
-    return {"writes": redirection.writes, "refused": redirection.refused, "failed": failed}
+    return {
+        "writes": redirection.writes,
+        "plans": redirection.plans,
+        "spark": str(spark.version),
+        "functions": redirection.functions.fresh(),
+        "refused": redirection.refused,
+        "failed": failed,
+    }
 
 
 def _end_with_starter(folder: str) -> threading.Lock:
