@@ -52,7 +52,7 @@ def _summary(report: ReplayReport) -> str:
     found = report.replay
     reached = "all was evaluated again"
     if report.script:
-        reached = f"{count(found.before, 'row')} run again over the traced inputs"
+        reached = f"{count(found.before, 'row')} run again over the {'whole' if found.whole else 'traced'} inputs"
     elif found.groups is not None:
         reached = f"{count(found.groups, 'value')} of {', '.join(found.reached)} evaluated again"
     against = "compared with the written rows" if found.recorded else "compared with the plan over what was read"
@@ -60,7 +60,7 @@ def _summary(report: ReplayReport) -> str:
         f"{len(found.gone):,} gone, {len(found.changed):,} changed, {len(found.new):,} new",
         " · ".join([reached, against, f"run {found.run}", *([report.engine] if report.engine else [])]),
     ]
-    if report.script:
+    if report.script and not found.whole:
         lines.append("Rows of inputs that these results were not made of were not given to the script.")
     shown = sum(min(len(rows), report.limit) for rows in (found.gone, found.changed, found.new))
     rest = len(found.gone) + len(found.changed) + len(found.new) - shown

@@ -45,6 +45,7 @@ class ReplayAnswer:
         changed: Rows with other computed cells.
         new: Rows that were not there.
         doubts: Why the replay may differ from a run over these inputs.
+        whole: Whether an edited script got whole inputs, not only the rows of some results.
     """
 
     run: str
@@ -59,6 +60,7 @@ class ReplayAnswer:
     changed: tuple[ChangedRow, ...]
     new: tuple[Row, ...]
     doubts: tuple[str, ...] = ()
+    whole: bool = False
 
     def to_dict(self, limit: int) -> dict[str, Any]:
         """The answer in JSON's types.

@@ -121,6 +121,7 @@ def replay_script(chosen: TracedRows, script: EditedScript, by_computed: bool | 
         changed=changed,
         new=new,
         doubts=(*_of_trace(traced), *more, *doubts, *unsure, *doubts_of(lineage, plan, ordered_lists=True)),
+        whole=is_whole,
     )
 
 
