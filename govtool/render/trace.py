@@ -108,7 +108,10 @@ def _ends(report: TraceReport) -> Table:
 def _steps(report: TraceReport) -> Table:
     trace = report.trace
     verb = "back from" if report.direction == "back" else "forward from"
-    rows = list(_step_rows(trace.steps))
+    reasons = list(dict.fromkeys(step.why for step in trace.steps))
+    why, summary = any(reasons), _summary(report)
+    if why and len(reasons) == 1 and len(trace.steps) > 1:  # once, instead of in every line
+        why, summary = False, f"{summary}\n{trace.steps[0].exactness}: {reasons[0]}"
     columns = [
         TableColumn("step", style="bold"),
         TableColumn("rows", justify="right"),
@@ -116,10 +119,10 @@ def _steps(report: TraceReport) -> Table:
         TableColumn("why"),
     ]
     return Table(
-        columns=tuple(columns if any(step.why for step in trace.steps) else columns[:3]),
-        rows=[row if any(step.why for step in trace.steps) else row[:3] for row in rows],
+        columns=tuple(columns if why else columns[:3]),
+        rows=[row if why else row[:3] for row in _step_rows(trace.steps)],
         heading=f"{verb} {trace.output} where {report.where}",
-        summary=_summary(report),
+        summary=summary,
     )
 
 

@@ -633,6 +633,16 @@ def test_steps_that_are_alike_and_have_no_rows_are_one_line(shop):
     assert shown.count("aggregate") < 4
 
 
+def test_a_reason_of_every_step_is_given_once(shop):
+    report = govtool.open().trace_back("report", "land = 'de'")
+    steps = [replace(step, exactness="incomplete", why="files are gone") for step in report.trace.steps]
+    shown = "\n".join(render_trace("plain", replace(report, trace=replace(report.trace, steps=tuple(steps))), 1))
+    assert shown.count("files are gone") == shown.count("incomplete: files are gone") == 1
+    steps[0] = replace(steps[0], why="other files are gone")
+    shown = "\n".join(render_trace("plain", replace(report, trace=replace(report.trace, steps=tuple(steps))), 1))
+    assert shown.count("files are gone") == len(steps) > 1
+
+
 def test_a_write_whose_private_values_lost_a_text_is_not_traced(shop, tmp_path, capsys):
     """With ``***`` in the place of a literal its plan would be another one, and give other rows."""
     shop.commit(
