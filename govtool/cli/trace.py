@@ -32,9 +32,9 @@ RunOption = Annotated[
 StepOption = Annotated[
     bool, typer.Option("--step", help="Stop at the first boundary: a group-by, a window, a subquery …")
 ]
-FromOption = Annotated[
+StartOption = Annotated[
     str | None,
-    typer.Option("--from", metavar="BOUNDARY", help="Start at this boundary: --where chooses among its rows."),
+    typer.Option("--start", metavar="BOUNDARY", help="Start at this boundary: --where chooses among its rows."),
 ]
 ShowOption = Annotated[
     int, typer.Option("--show", metavar="N", min=0, help="Rows of each dataset in tables; counts are complete.")
@@ -63,7 +63,7 @@ class TraceOptions:
 
     run: RunOption = None
     step: StepOption = False
-    start: FromOption = None
+    start: StartOption = None
     all_runs: AllRunsOption = False
     show: ShowOption = 20
     limit: TraceLimitOption = None
@@ -112,7 +112,7 @@ def trace_forward(
 
     Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
     files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the data.
-    --all-runs goes on through the runs that read the output, and says where it ends. With --from BOUNDARY, the input
+    --all-runs goes on through the runs that read the output, and says where it ends. With --start BOUNDARY, the input
     only chooses the run.
     """
     return trace(ui, FORWARD, dataset, where, options)

@@ -665,21 +665,21 @@ def test_a_write_whose_private_values_lost_a_text_is_not_traced(shop, tmp_path, 
 def test_a_trace_starts_at_a_boundary(run, shop):
     query = "SELECT n, count(*) AS lands FROM (SELECT land, count(*) AS n FROM users GROUP BY land) GROUP BY n"
     shop.commit(shop.run(query, "sizes", "users", run="app-3/0"))
-    code, out, err = run("trace", "back", "sizes", "--from", "aggregate", "--where", "land = 'fr'", "--format", "json")
+    code, out, err = run("trace", "back", "sizes", "--start", "aggregate", "--where", "land = 'fr'", "--format", "json")
     assert code == 0, err
     answer = json.loads(out)
     assert (answer["output"], answer["selected"]) == ("aggregate", 1)
     assert [row["name"] for row in answer["inputs"][0]["rows"]] == ["ann", "zoe"]
-    forward = ["trace", "forward", "users", "--run", "app-3/0", "--from", "aggregate", "--where", "n = 1"]
+    forward = ["trace", "forward", "users", "--run", "app-3/0", "--start", "aggregate", "--where", "n = 1"]
     code, out, err = run(*forward, "--format", "json")
     assert code == 0, err
     answer = json.loads(out)
     assert (answer["selected"], [row["lands"] for row in answer["outputs"][0]["rows"]]) == (2, [2])
     for words, text in (
-        (["--from", "agregate", "--where", "n = 1"], "aggregate (land, n)"),
-        (["--from", "aggregate", "--where", "n = 7"], "usage.no-rows"),
-        (["--from", "aggregate", "--where", "m = 7"], "usage.unknown-column"),
-        (["--from", "aggregate", "--where", "n = 1", "--all-runs"], "--all-runs"),
+        (["--start", "agregate", "--where", "n = 1"], "aggregate (land, n)"),
+        (["--start", "aggregate", "--where", "n = 7"], "usage.no-rows"),
+        (["--start", "aggregate", "--where", "m = 7"], "usage.unknown-column"),
+        (["--start", "aggregate", "--where", "n = 1", "--all-runs"], "--all-runs"),
     ):
         code, out, err = run("trace", "back", "sizes", *words)
         assert (code, out) == (2, "")

@@ -161,7 +161,7 @@ def _from_boundary(
 
 def _require_plan(request: TraceRequest) -> None:
     if request.start is not None:
-        raise UsageError("--from works for runs of DataFrames and SQL; this run is an RDD program", code="usage.rdd")
+        raise UsageError("--start works for runs of DataFrames and SQL; this run is an RDD program", code="usage.rdd")
 
 
 def _opened(

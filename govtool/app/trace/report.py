@@ -64,7 +64,7 @@ class TraceRequest:
         if self.step and self.all_runs:
             raise UsageError("--step and --all-runs cannot be combined", code="usage.arguments", location="all_runs")
         if self.start is not None and self.all_runs:
-            raise UsageError("--from and --all-runs cannot be combined", code="usage.arguments", location="all_runs")
+            raise UsageError("--start and --all-runs cannot be combined", code="usage.arguments", location="all_runs")
 
 
 def trace_report(
