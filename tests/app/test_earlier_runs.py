@@ -7,7 +7,7 @@ import random
 import pytest
 
 from govtool.app.runs import job
-from govtool.app.runs.earlier_runs import MERGED, EarlierRuns, read_runs
+from govtool.app.runs.earlier_runs import MERGED, EarlierRuns
 from govtool.app.runs.job import Captured, commit_captured
 from govtool.capture.spark.eventlog.gathered import EventLogFindings
 from govtool.model.run import Run, RunOutput
@@ -42,12 +42,16 @@ def commit(store, captured):
     return commit_captured(store, captured, identified=0)
 
 
+def fragments(store):
+    return EarlierRuns.of(store, store.head("main"), SOURCE).fragments
+
+
 def stored(store):
-    return {run.id: run.outputs[0].dataset for run in read_runs(store, refs(store))}
+    return {run.id: run.outputs[0].dataset for each in fragments(store) for run in each.runs()}
 
 
 def refs(store):
-    return {ref for ref, _ in EarlierRuns.of(store, store.head("main"), SOURCE).names}
+    return {each.ref for each in fragments(store)}
 
 
 def test_runs_are_written_again_a_few_times_at_most(store):

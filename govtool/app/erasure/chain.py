@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.erasure.hanging import hanging_by_code, is_before
+from govtool.app.erasure.hanging import code_not_found, hanging_by_code, hangs, is_before
 from govtool.app.erasure.module_jobs import CallWithJobs, JobsOfModules
 from govtool.app.records.exchange import FileExchange
 from govtool.app.records.runs import of_run, recorded_beside_damage
 from govtool.app.records.tables import listed_inputs, run_order
-from govtool.app.workflow_runs.programs.driver_code import UNKNOWN
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.execute.places import Place, place_of
 from govtool.records.split_plans import relation_of
@@ -63,6 +62,7 @@ class RecordedChain:
         queries: Runs whose rows went to the driver.
         lost: Runs that belong to it, or may, and whose records cannot be read.
         jobs: Calls of modules that made some of it, and whose functions ran jobs.
+        hanging: Gives the writes of an application that hang, as its code shows, on what it collected.
     """
 
     links: tuple[ChainLink, ...]
@@ -70,6 +70,7 @@ class RecordedChain:
     queries: tuple[ChainLink, ...] = ()
     lost: tuple[UnreadableRun, ...] = ()
     jobs: JobsOfModules = field(default_factory=JobsOfModules)
+    hanging: WritesThatHang = code_not_found
 
     def reading(self) -> tuple[ChainLink, ...]:
         """The writes, and the queries behind them."""
@@ -121,21 +122,22 @@ def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: boo
     """
     known, lost = recorded_beside_damage(store, commit)
     links = [chain_link(each) for each in known]
+    hanging = hanging_by_code(store, commit, Path.cwd())
     if run is not None:
         may_be_it = [each for each in lost if each.is_named(run)]
         chosen = {each.run for each in _chosen(store, commit, known, run, may_be_it)}
-        wanted = _joined(store, commit, links, chosen) if all_runs else chosen
+        wanted = _joined(links, chosen, hanging) if all_runs else chosen
         links = [link for link in links if link.run.run in wanted]
         lost = _joined_by_name(links, lost) if all_runs else may_be_it
     jobs = JobsOfModules.of(store, commit, Path.cwd()).making({link.output for link in links})
     if run is not None:
         links += _queries_of(links, map(chain_link, known), jobs, all_runs)
-    return replace(ordered(links), lost=tuple(lost), jobs=jobs)
+    return replace(ordered(links), lost=tuple(lost), jobs=jobs, hanging=hanging)
 
 
-def _joined(store: Reader, commit: Commit, links: Sequence[ChainLink], chosen: set[str]) -> set[str]:
+def _joined(links: Sequence[ChainLink], chosen: set[str], hanging: WritesThatHang) -> set[str]:
     """Runs that exchange files with some, and what a program wrote that hangs on rows which it collected of theirs."""
-    exchange, hanging = exchange_of(links), hanging_by_code(store, commit, Path.cwd())
+    exchange = exchange_of(links)
     found, earlier = exchange.joined(chosen), set[str]()
     while found != earlier:
         queries = [link for link in links if link.run.run in found and not link.output]
@@ -148,8 +150,7 @@ def _hangs(link: ChainLink, queries: Sequence[ChainLink], hanging: WritesThatHan
     """Whether a write hangs, as the code of its program shows, on what one of some queries collected before it."""
     if not any(is_before(query.run, link.run) for query in queries):
         return False
-    writes = hanging(link.run.application)
-    return writes is not UNKNOWN and writes.has(link.output)
+    return hangs(hanging, link.run)
 
 
 def _queries_of(

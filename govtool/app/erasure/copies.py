@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LINES = ("csv", "json", "text")
 """Formats with a row a line."""
+NEW_FILE = "part-corrected.parquet"
+"""The name of a file that no original stands for."""
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = re.compile(r"[^A-Za-z0-9._=-]+")
 
@@ -173,9 +175,9 @@ def _new_folders(delta: DatasetDelta, target: Path) -> Iterator[CopiedFile]:
 
         assert delta.table is not None
         names = zip(delta.relation.partitioned, partition, strict=True)
-        place = target.joinpath(*(f"{_escaped(name)}={_escaped(value)}" for name, value in names))
+        place = target.joinpath(*(f"{escaped(name)}={escaped(value)}" for name, value in names))
         place.mkdir(parents=True, exist_ok=True)
-        file = place / "part-corrected.parquet"
+        file = place / NEW_FILE
         first = local_path(delta.relation.files[0].uri) if delta.relation.files else None
         own = [column for column in delta.relation.columns if column.name not in delta.relation.partitioned]
         schema = pq.read_schema(first) if first is not None else arrow_schema(own)
@@ -183,7 +185,8 @@ def _new_folders(delta: DatasetDelta, target: Path) -> Iterator[CopiedFile]:
         yield CopiedFile(file, None, partition, True)
 
 
-def _escaped(value: Any) -> str:
+def escaped(value: Any) -> str:
+    """A value as the folder of its partition is named."""
     return _NULL_PARTITION if value is None else quote(str(value), safe=" !$&()+,;@-_.~")
 
 

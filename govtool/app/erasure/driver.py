@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.app.erasure.hanging import is_before
+from govtool.app.erasure.hanging import hangs, is_before
 from govtool.app.records.opening import open_write
-from govtool.app.workflow_runs.programs.driver_code import UNKNOWN
-from govtool.app.workflow_runs.programs.driver_rows import WritesThatHang, has_constants
+from govtool.app.workflow_runs.programs.driver_rows import has_constants
 from govtool.errors import GovtoolError
 from govtool.records.plan.nodes import LocalRows
 from govtool.records.plan.tree import walk_nodes
@@ -27,18 +26,15 @@ def through_driver(
     chain: RecordedChain,
     link: ChainLink,
     reached: Collection[Place],
-    hanging: WritesThatHang,
 ) -> str:
     """Say why a write may hold rows of the subject that the driver had, or hang on such; empty if it cannot.
 
     Args:
         store: The store.
         commit: Plans are those of this commit.
-        chain: The runs.
+        chain: The runs. Of a program whose code is not found, only the queries are listed.
         link: The write.
         reached: Files that hold rows of the subject, or what was made of them.
-        hanging: Gives the writes of an application that hang on what it collected. Of a program whose code is not
-            found, only the queries are listed.
     """
     earlier = [
         query.run.run
@@ -48,9 +44,8 @@ def through_driver(
     if not earlier:
         return ""
     if not _holds_rows(store, commit, link):
-        writes = hanging(link.run.application)
         what = "may have decided whether the job writes it, or what"
-        return f"rows that {earlier[-1]} collected {what}" if writes is not UNKNOWN and writes.has(link.output) else ""
+        return f"rows that {earlier[-1]} collected {what}" if hangs(chain.hanging, link.run) else ""
     return f"it holds rows of the driver, which had what {earlier[-1]} made of the subject's rows"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from govtool.app.records.tables import run_order
 from govtool.app.runs.lookup import read_history
 from govtool.app.workflow_runs.programs.actions import application_of
+from govtool.app.workflow_runs.programs.driver_code import UNKNOWN, HangingWrites
 from govtool.app.workflow_runs.programs.driver_rows import WritesThatHang, written_by_code
 
 if TYPE_CHECKING:
@@ -30,6 +31,22 @@ def hanging_by_code(store: Reader, commit: Commit, folder: Path) -> WritesThatHa
 
 def _runs_of(store: Reader, commit: Commit, application: str) -> list[Run]:
     return [run for run in read_history(store, commit).runs if application_of(run) == application]
+
+
+def code_not_found(application: str) -> HangingWrites:
+    """What is known of the writes of an application whose code is not looked for."""
+    return UNKNOWN
+
+
+def hangs(hanging: WritesThatHang, run: RecordRun) -> bool:
+    """Return whether a write hangs on what its application collected, as its code shows; not where that is not found.
+
+    Args:
+        hanging: See ``hanging_by_code``.
+        run: The write.
+    """
+    writes = hanging(run.application)
+    return writes is not UNKNOWN and writes.has(run.output)
 
 
 def is_before(earlier: RecordRun, later: RecordRun) -> bool:

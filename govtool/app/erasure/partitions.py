@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from govtool.app.erasure.copies import CopiedFile
+from govtool.app.erasure.copies import NEW_FILE, CopiedFile, escaped
 from govtool.app.erasure.deltas import arrow_schema
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from govtool.records.plan.nodes import Relation
 
 _HIDDEN = "…"
-_WITHOUT_ROWS = "part-corrected.parquet"
 _EXACT = frozenset({"path", "sha256", "rows", "digest", "digests", "salt", "beyond", "store"})
 """Keys of a certificate whose texts are never changed: places in the folder, digests."""
 
@@ -92,7 +91,7 @@ def remove_partitions(erased: ErasedPartitions, files: Sequence[CopiedFile], tar
         return left
     import pyarrow.parquet as pq
 
-    place = target / _WITHOUT_ROWS
+    place = target / NEW_FILE
     pq.write_table(schema.empty_table(), place)
     return (CopiedFile(place, None, (), True),)
 
@@ -134,7 +133,7 @@ def without_values(wanted: Mapping[str, Iterable[Wanted]]) -> Callable[[str], st
 
 def _spellings(value: str) -> set[str]:
     """A value as names of folders have it, and these in a URI."""
-    once = {value, quote(value, safe=" !$&()+,;@-_.~"), quote(value, safe="")}
+    once = {value, escaped(value), quote(value, safe="")}
     return once | {quote(each, safe="=+,;@!$&()~") for each in once}
 
 

@@ -20,7 +20,6 @@ from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
 from govtool.app.erasure.driver import driver_had, through_driver
 from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
-from govtool.app.erasure.hanging import hanging_by_code
 from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
 from govtool.app.erasure.step import CorrectedOutput, corrected_output
@@ -28,7 +27,6 @@ from govtool.app.records.keys import declared_keys
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.records.opening import open_write
 from govtool.app.records.unreadable import UnreadableRun, each_name
-from govtool.app.workflow_runs.programs.driver_rows import WritesThatHang
 from govtool.config import load_config
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
 from govtool.records.execute.places import Place, place_of
@@ -98,12 +96,7 @@ class _Walk:
     """Files of datasets that the subject's rows reached, changed or not."""
     _unreadable: set[str] = field(default_factory=set)
     """Datasets that the subject's rows may be in by runs whose records cannot be read."""
-    _hanging: WritesThatHang = field(init=False)
-    """The writes of an application that hang on what it collected."""
     _files: int = 0
-
-    def __post_init__(self) -> None:
-        self._hanging = hanging_by_code(self.store, self.commit, Path.cwd())
 
     def go(self) -> RowErasure:
         """Search every input, and evaluate every write that a change reaches."""
@@ -183,7 +176,7 @@ class _Walk:
     def _spread(self, link: ChainLink) -> None:
         """Note the results that a write derived from rows of the subject, and the inputs it read beside them."""
         if link.run.run not in self._driver:
-            why = through_driver(self.store, self.commit, self.chain, link, self._reached, self._hanging)
+            why = through_driver(self.store, self.commit, self.chain, link, self._reached)
             why = why or self.chain.jobs.decided(link.output, self._reached, self.chain.queries)
             self._driver.update({link.run.run: why} if why else {})
         if link.run.run in self._driver or self._is_reached(link):

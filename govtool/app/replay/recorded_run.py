@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from govtool.answers.replay import ReplayedChange, ReplayReport
@@ -26,7 +26,6 @@ from govtool.records.trace.named_boundaries import boundary_called
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.records.lineage import Lineage
-    from govtool.records.recordset import RecordSet
     from govtool.records.replay.answer import ReplayAnswer
     from govtool.store import Commit, Reader
 
@@ -68,7 +67,7 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
     else:
         at = () if request.to is None else opened.lineage.all().boundary(request.to).positions()
         answer = replay(opened.lineage, changes, at)
-        _require_rows(opened.lineage, [(named[name], where) for name, where in request.without])
+        _require_rows(opened.lineage, [(named[name], where) for name, where in request.without], between)
     return ReplayReport(
         version=version_of(store, commit),
         changes=tuple(map(_stated, changes)),
@@ -124,19 +123,20 @@ def _replayed_script(opened: OpenedWrite, request: ReplayRequest) -> ReplayAnswe
     return replay_script(kept, script_of(request.script), is_by_computed(rows))
 
 
-def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]]) -> None:
+def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]], between: Collection[str]) -> None:
     """Refuse a condition that leaves out nothing: it is a mistake more often than a question.
 
     Raises:
         UsageError: No row meets it (``usage.no-rows``).
     """
     for name, where in without:
-        if any(leaf_is_called(leaf, name) for leaf in lineage.leaves()):
-            left_out: RecordSet | None = lineage.input(name, where)
+        if name in between:
+            left_out = lineage.all().boundary(name).where(where)
+        elif any(leaf_is_called(leaf, name) for leaf in lineage.leaves()):
+            left_out = lineage.input(name, where)
         else:
-            is_boundary = boundary_called(name, lineage.boundaries()) is not None
-            left_out = lineage.all().boundary(name).where(where) if is_boundary else None
-        if left_out is not None and not left_out.count():
+            continue
+        if not left_out.count():
             raise no_rows(name, where)
 
 

@@ -23,14 +23,33 @@ MERGED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierRuns:
-    """The runs of one source at a commit, or at none.
+class RunFragment:
+    """A fragment with runs.
 
     Attributes:
-        names: Of each fragment with runs the ids of its runs and their applications.
+        ref: It in the store.
+        data: Its contents.
+        names: The ids of its runs, and their applications.
     """
 
-    names: tuple[tuple[FragmentRef, tuple[tuple[str, str], ...]], ...] = ()
+    ref: FragmentRef
+    data: bytes
+    names: tuple[tuple[str, str], ...]
+
+    def runs(self) -> list[Run]:
+        """Its runs.
+
+        Raises:
+            IntegrityError: It holds something else.
+        """
+        return decode_runs(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRuns:
+    """The runs of one source at a commit, or at none, by fragment."""
+
+    fragments: tuple[RunFragment, ...] = ()
 
     @staticmethod
     def of(store: Reader, commit: Commit | None, source: str) -> EarlierRuns:
@@ -40,48 +59,39 @@ class EarlierRuns:
             StoreError: A fragment cannot be read.
             IntegrityError: A fragment is not what was written.
         """
-        refs = () if commit is None else store.fragments_of(commit, source)
-        return EarlierRuns(tuple((ref, tuple(decode_run_names(store.read(ref)))) for ref in refs if ref.table == RUNS))
+        refs = [] if commit is None else [ref for ref in store.fragments_of(commit, source) if ref.table == RUNS]
+        contents = zip(refs, store.read_many(refs), strict=True)
+        return EarlierRuns(tuple(RunFragment(ref, data, tuple(decode_run_names(data))) for ref, data in contents))
 
     @property
     def ids(self) -> frozenset[str]:
         """The ids of all runs."""
-        return frozenset(run for _, names in self.names for run, _ in names)
+        return frozenset(run for each in self.fragments for run, _ in each.names)
 
     @property
     def applications(self) -> frozenset[str]:
         """The applications of all runs, as they name them and as their ids begin."""
-        named = (each for _, names in self.names for run, own in names for each in (own, run.rpartition("/")[0] or run))
-        return frozenset(named)
+        pairs = (pair for each in self.fragments for pair in each.names)
+        return frozenset(name for run, own in pairs for name in (own, run.rpartition("/")[0] or run))
 
-    def kept(self, added: Collection[str]) -> tuple[FragmentRef, ...]:
-        """The fragments that may stay as they are where runs are added: none of these is in them.
+    def written_again(self, added: Collection[str]) -> tuple[RunFragment, ...]:
+        """The fragments that are not kept as they are where runs are added: these are in them, or they are merged.
 
-        None stays under aliases: what was recorded under other ones is renamed.
+        None is kept under aliases: what was recorded under other ones is renamed.
 
         Args:
             added: The ids of the added runs.
         """
         if configured():
-            return ()
-        again = {ref for ref, names in self.names if any(run in added for run, _ in names)}
+            return self.fragments
+        again = {each.ref: each for each in self.fragments if any(run in added for run, _ in each.names)}
         rows = len(added) + sum(ref.rows for ref in again)
         while True:
-            small = [ref for ref, _ in self.names if ref not in again and ref.rows <= 2 * rows]
+            small = [each for each in self.fragments if each.ref not in again and each.ref.rows <= 2 * rows]
             if len(small) < MERGED:
-                return tuple(ref for ref, _ in self.names if ref not in again)
-            again.update(small)
-            rows += sum(ref.rows for ref in small)
-
-
-def read_runs(store: Reader, refs: Collection[FragmentRef]) -> list[Run]:
-    """The runs of fragments.
-
-    Raises:
-        StoreError: A fragment cannot be read.
-        IntegrityError: A fragment is not what was written.
-    """
-    return [run for ref in refs for run in decode_runs(store.read(ref))]
+                return tuple(again.values())
+            again.update((each.ref, each) for each in small)
+            rows += sum(each.ref.rows for each in small)
 
 
 def earlier_derivations(store: Reader, commit: Commit, source: str) -> list[Derivation]:
@@ -93,5 +103,5 @@ def earlier_derivations(store: Reader, commit: Commit, source: str) -> list[Deri
     """
     from govtool.model.columnar import DERIVATIONS, decode
 
-    refs = (ref for ref in store.fragments_of(commit, source) if ref.table == DERIVATIONS)
-    return [derivation for ref in refs for derivation in decode(store.read(ref))]
+    refs = [ref for ref in store.fragments_of(commit, source) if ref.table == DERIVATIONS]
+    return [derivation for data in store.read_many(refs) for derivation in decode(data)]

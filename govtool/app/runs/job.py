@@ -30,7 +30,7 @@ from govtool.app.datasets.identify import identify_outputs
 from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
 from govtool.app.ingest.sql_options import SourceText
 from govtool.app.records.tables import RecordChange, RecordTables
-from govtool.app.runs.earlier_runs import EarlierRuns, earlier_derivations, read_runs
+from govtool.app.runs.earlier_runs import EarlierRuns, earlier_derivations
 from govtool.config import load_config
 from govtool.errors import UsageError
 from govtool.redaction import failure_of
@@ -344,10 +344,10 @@ def commit_captured(
     base = store.head(branch)
     for _ in range(_TRIES):
         earlier = EarlierRuns.of(store, base, source)
-        kept = earlier.kept({run.id for run in gathered.runs})
+        again = earlier.written_again({run.id for run in gathered.runs})
+        kept = tuple(each.ref for each in earlier.fragments if each not in again)
         if base is not None:
-            again = [ref for ref, _ in earlier.names if ref not in kept]
-            gathered.resume(earlier_derivations(store, base, source), read_runs(store, again))
+            gathered.resume(earlier_derivations(store, base, source), [run for each in again for run in each.runs()])
         records = captured.records.beside(store, base, source, earlier.applications)
         known = sorted(earlier.ids.union(run.id for run in gathered.runs))
         ids = json.dumps([source, *known, *records.identity])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import TraceReport
@@ -159,15 +160,19 @@ class ForwardHops:
         left = relation_of(run.written, run.output)
         if left is not None and files_made(left) <= len(known):
             return known
-        action = next((each for each in self._actions() if each.run.id == run.run), None)
+        action = self._actions.get(run.run)
         listed = set() if action is None else set(map(place_of, written_files(action)))
         made = max(files_made(left) if left is not None else 1, 1)
         return known | listed if len(known | listed) >= made else None
 
-    def _actions(self) -> Iterator[ProgramAction]:
-        """What the history knows of all writes."""
+    @cached_property
+    def _actions(self) -> dict[str, ProgramAction]:
+        """What the history knows of all writes, by run."""
+        found: dict[str, ProgramAction] = {}
         for program in read_programs(self._store, self._commit, of_workflows=True):
-            yield from program.actions
+            for each in program.actions:
+                found.setdefault(each.run.id, each)
+        return found
 
 
 def _no_reader(place: Place) -> tuple[str, bool]:

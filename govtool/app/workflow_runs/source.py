@@ -42,12 +42,12 @@ def source_digest(flow: Workflow) -> str:
         if file is None or not Path(file).is_file():
             return ""
         files.add(file)
-    return _digest(Path(file) for file in files)
+    return contents_digest(Path(file).read_bytes() for file in files)
 
 
-def _digest(files: Iterable[Path]) -> str:
-    """A digest of contents: where files lie does not count."""
-    parts = sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
+def contents_digest(contents: Iterable[bytes]) -> str:
+    """A digest of the contents of files: where they lie does not count."""
+    parts = sorted(hashlib.sha256(each).hexdigest() for each in contents)
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
@@ -80,10 +80,11 @@ def find_program(run: WorkflowRun, stated: str | Workflow | None, folder: Path) 
 
 
 def _is_there(program: str) -> bool:
-    return bool(program) and Path(_file(program)).is_file()
+    return bool(program) and Path(file_of(program)).is_file()
 
 
-def _file(program: str) -> str:
+def file_of(program: str) -> str:
+    """The file of a recorded program, ``FILE.py`` or ``FILE.py:NAME``."""
     place, colon, _ = program.rpartition(":")
     return place if colon and place.endswith(".py") else program
 
@@ -94,11 +95,11 @@ def _targets(run: WorkflowRun, folder: Path) -> Iterable[str]:
 
     if not run.source:
         return
-    name = run.program[len(_file(run.program)) :]
+    name = run.program[len(file_of(run.program)) :]
     if _is_there(run.program):
         yield run.program
     for file in own_files(folder):
-        if _digest([file]) == run.source:
+        if contents_digest([file.read_bytes()]) == run.source:
             yield f"{file}{name}"
 
 

@@ -31,7 +31,6 @@ from govtool.records.plan.nodes import (
     Sample,
     SetOperation,
     Tail,
-    Union,
     Window,
     outputs,
 )
@@ -48,6 +47,7 @@ from govtool.records.trace.loosen import loosened
 from govtool.records.trace.named_boundaries import NamedBoundary, boundaries
 from govtool.records.trace.normal import normalized
 from govtool.records.trace.opaque import blanked
+from govtool.records.trace.same_place import below_each_other
 from govtool.records.trace.segment import free_columns, unique
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], positions: Sequence[S
     is_over_lost = _require_evaluation(lineage, changes, stage)
     root, known = _plan_at(lineage, stage)
     wanted = InputChanges(lineage, changes, known).named(root)
-    shape = Project(wanted.between.opened(root), tuple(map(_same, unique(stage.segment.visible))))
+    shape = Project(wanted.between.opened(root), tuple(map(passed, unique(stage.segment.visible))))
     wanted.checked(shape)
     reached = ReplayReach() if is_over_lost else reach(wanted, shape)
     before = wanted.between.closed(shape)
@@ -106,7 +106,7 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], positions: Sequence[S
         doubts = (*doubts, "the plan does not give the written rows again over the recorded inputs")
     return ReplayAnswer(
         run=lineage.run,
-        output=lineage.output if stage is lineage.stage else _place_name(lineage, stage),
+        output=lineage.output if stage is lineage.stage else lineage.place_name(stage),
         recorded=recorded is not None,
         columns=tuple(column.name for column in compared.shown),
         reached=tuple(column.name for column in compared.reached.columns),
@@ -208,8 +208,7 @@ def _chosen(positions: Sequence[StagePosition]) -> Node | None:
         return None
     if len(positions) == 1:
         return positions[0].rows
-    columns = unique(positions[0].stage.segment.visible)
-    return Union(tuple(Project(each.rows, tuple(map(_same, columns))) for each in positions), columns)
+    return below_each_other(positions, unique(positions[0].stage.segment.visible))
 
 
 def _plan_at(lineage: TracedPlan, stage: Stage) -> tuple[Node, tuple[NamedBoundary, ...]]:
@@ -223,11 +222,6 @@ def _plan_at(lineage: TracedPlan, stage: Stage) -> tuple[Node, tuple[NamedBounda
     found = boundaries(Stage(lineage.whole_segment(root)).all())
     same = {(each.name, each.columns) for each in lineage.boundaries()}
     return root, tuple(each for each in found if (each.name, each.columns) in same)
-
-
-def _place_name(lineage: TracedPlan, stage: Stage) -> str:
-    names = [each.name for each in lineage.boundaries() if stage.source in [one.source for one in each.stages]]
-    return names[0] if names else stage.operator
 
 
 def whole_plan(lineage: TracedPlan, stage: Stage) -> Node:
@@ -304,10 +298,6 @@ def counts_rows(call: WindowCall) -> bool:
         return call.function.name in _NUMBERING
     bounds = (call.frame.lower, call.frame.upper) if call.frame is not None and call.frame.kind == "rows" else None
     return bounds not in (None, ("unbounded preceding", "unbounded following"))
-
-
-def _same(column: Attribute) -> Named:
-    return Named(column, column.id, column.name)
 
 
 def paired(

@@ -44,7 +44,7 @@ from govtool.records.plan.tree import Node, Term, rewrite, walk, walk_nodes
 from govtool.records.plan.types import STRING
 from govtool.records.trace.computed import computed
 from govtool.records.trace.normal import normalized, spare_ids
-from govtool.records.trace.segment import conjuncts
+from govtool.records.trace.segment import conjuncts, subqueries
 
 _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.ge, ">=": operator.ge, "<": operator.le, "<=": operator.le,
@@ -162,21 +162,10 @@ def _of_joins(old: _Deciding, new: _Deciding) -> Iterator[str]:
 def _deciding(plan: Node) -> _Deciding:
     root = normalized(plan, spare_ids(plan))
     found, values = _Deciding(), _Values(root)
-    for node in _every_node(root):
+    for node in walk_nodes(root):
         _note(node, found, values)
-        found.others += [type(term).__name__ for term in walk(node) if isinstance(term, _SUBQUERIES)]
+        found.others += [type(term).__name__ for term in subqueries(node.terms())]
     return found
-
-
-def _every_node(root: Node) -> Iterator[Node]:
-    """The operators of a plan, and those of the subqueries in it."""
-    waiting = [root]
-    for plan in waiting:
-        for node in walk_nodes(plan):
-            yield node
-            for term in walk(node):
-                if isinstance(term, _SUBQUERIES):
-                    waiting.append(term.plan)
 
 
 def _note(node: Node, found: _Deciding, values: _Values) -> None:
@@ -219,10 +208,10 @@ class _Values:
     def __init__(self, root: Node) -> None:
         self._made: dict[int, Expression] = {}
         self._known: dict[int, str] = {}
-        nodes = list(_every_node(root))
+        nodes = list(walk_nodes(root))
         for node in nodes:
             for each in _definitions(node):
-                if not (isinstance(each.value, Attribute) and each.value.id == each.id):
+                if not each.is_passed:
                     self._made[each.id] = each.value
             if isinstance(node, Union):
                 for place, column in enumerate(node.columns):

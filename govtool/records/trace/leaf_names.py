@@ -26,18 +26,22 @@ def is_called(leaf: Leaf, dataset: str) -> bool:
 
 def is_near(text: str, dataset: str) -> bool:
     """Return whether a text may have been meant for a dataset: it is like the end of its name."""
-    end = "/".join(dataset.split("/")[-text.count("/") - 1 :])
-    return bool(difflib.get_close_matches(text, [end]))
+    return bool(difflib.get_close_matches(text, [_end(dataset, text)]))
 
 
 def unknown_input(dataset: str, names: Iterable[str]) -> UnknownNameError:
     """The error of a name that no input has, with the names that are like it, or all."""
     ends: dict[str, list[str]] = {}
     for name in sorted(set(names)):
-        ends.setdefault("/".join(name.split("/")[-dataset.count("/") - 1 :]), []).append(name)
+        ends.setdefault(_end(name, dataset), []).append(name)
     near = difflib.get_close_matches(dataset, list(ends)) or sorted(ends)
     return UnknownNameError(
         f"the run read nothing that is called {dataset!r}",
         code="usage.unknown-dataset",
         nearest=tuple(name for end in near for name in ends[end])[:3],
     )
+
+
+def _end(name: str, text: str) -> str:
+    """The end of a name, of as many parts as a text."""
+    return "/".join(name.split("/")[-text.count("/") - 1 :])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from govtool.records.plan.expressions import passed
+from govtool.records.plan.expressions import Attribute, passed
 from govtool.records.plan.nodes import Distinct, Project, Union, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.trace.back import StagePosition
@@ -39,6 +39,10 @@ def as_one(lineage: TracedPlan, parts: Sequence[StagePosition]) -> StagePosition
 def chosen_values(lineage: TracedPlan, parts: Sequence[StagePosition]) -> Node:
     """The values of the rows of several stages over the same rows, each combination once, under new ids."""
     columns = unique(parts[0].stage.segment.visible)
-    rows: list[Node] = [Project(part.rows, tuple(map(passed, unique(part.stage.segment.visible)))) for part in parts]
-    own = tuple(lineage.ids.attribute(column.name, column.type) for column in columns)
-    return Distinct(Union(tuple(rows), own))
+    return Distinct(below_each_other(parts, [lineage.ids.attribute(each.name, each.type) for each in columns]))
+
+
+def below_each_other(parts: Sequence[StagePosition], columns: Sequence[Attribute]) -> Union:
+    """The rows of several stages over the same rows, those of one below those of another, under given columns."""
+    rows = (Project(part.rows, tuple(map(passed, unique(part.stage.segment.visible)))) for part in parts)
+    return Union(tuple(rows), tuple(columns))

@@ -153,6 +153,12 @@ class TracedPlan:
         """The places where a trace may start or stop, by name."""
         return () if self.kept else boundaries(self.stages())
 
+    def place_name(self, stage: Stage) -> str:
+        """The name of the boundary above a stage, for people; ``output`` for the outermost."""
+        known = self.boundaries() if stage.above is not None else ()
+        own = (each.name for each in known if any(one.source is stage.source for one in each.stages))
+        return next(own, stage.operator)
+
     def boundary(self, name: str) -> NamedBoundary:
         """The boundary of a name.
 

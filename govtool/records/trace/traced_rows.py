@@ -186,11 +186,7 @@ class TracedRows:
 
     def place_name(self, part: Part) -> str:
         """The place of rows, for people: an input, or a boundary by its name."""
-        if isinstance(part, StagePosition):
-            for each in self.lineage.boundaries() if part.stage.above is not None else ():
-                if part.stage.source in [stage.source for stage in each.stages]:
-                    return each.name
-        return part_name(part)
+        return self.lineage.place_name(part.stage) if isinstance(part, StagePosition) else part_name(part)
 
     def joined_parts(self) -> tuple[Part, ...]:
         """The rows by place: what was reached at one boundary in several ways is one, where values tell rows apart."""

@@ -126,6 +126,4 @@ def _lifted(child: Node, value: Expression) -> tuple[Node, Expression]:
 
 
 def _is_passed(child: Project, number: int) -> bool:
-    return any(
-        each.id == number and isinstance(each.value, Attribute) and each.value.id == number for each in child.columns
-    )
+    return any(each.id == number and each.is_passed for each in child.columns)

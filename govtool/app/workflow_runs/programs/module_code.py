@@ -6,7 +6,6 @@ Read off the workflow's own Python code, as it ran; see ``driver_code``. Where t
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Final
 
 from govtool.app.workflow_runs.programs.code_words import called, named
 from govtool.app.workflow_runs.programs.driver_code import functions_that_hang
+from govtool.app.workflow_runs.source import contents_digest, file_of
 
 OnlyShown = Callable[[str], frozenset[str]]
 """The names of such modules, by the digest of a workflow's source."""
@@ -38,7 +38,7 @@ def only_shown_in(folder: Path, programs: Mapping[str, str]) -> OnlyShown:
         for file in _candidates(folder, programs.get(source, "")):
             with suppress(OSError, UnicodeDecodeError):
                 content = file.read_bytes()
-                if _source_digest(content) == source:
+                if contents_digest([content]) == source:
                     return only_shown(content.decode("utf-8-sig"))
         return frozenset()
 
@@ -48,15 +48,9 @@ def only_shown_in(folder: Path, programs: Mapping[str, str]) -> OnlyShown:
 def _candidates(folder: Path, program: str) -> Iterator[Path]:
     from govtool.app.records.engines import own_files
 
-    place, colon, _ = program.rpartition(":")
     if program:
-        yield Path(place if colon and place.endswith(".py") else program)
+        yield Path(file_of(program))
     yield from own_files(folder)
-
-
-def _source_digest(content: bytes) -> str:
-    """As ``source.source_digest`` has it, of a workflow in one file."""
-    return hashlib.sha256(hashlib.sha256(content).hexdigest().encode()).hexdigest()
 
 
 def only_shown(source: str) -> frozenset[str]:

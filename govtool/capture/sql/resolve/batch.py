@@ -234,15 +234,20 @@ class Batch(Tables):
             if write.mode == "update" and write.target in self.watched:
                 self.recorder.spoil()
                 touches_rows(walk, write)
-        routine = statement.parsed.routine
-        touched = self.failing_with(routine) if self.triggers and routine is not None else []
-        if touched and statement.writes:
-            self.recorder.spoil()
-            statement.writes += needs_of_trigger(walk, statement.writes, touched)
+        if self.triggers:
+            self._fail_with_triggers(walk, statement)
         if self.partitions or self.heirs:
             statement.writes += self._into_partitions(statement.writes, tree)
         if self.locations:
             statement.writes += self._into_files(statement.writes)
+
+    def _fail_with_triggers(self, walk: Walk, statement: StatementState) -> None:
+        """Let tables need what a statement of a routine needs that their triggers run."""
+        routine = statement.parsed.routine
+        touched = self.failing_with(routine) if routine is not None else []
+        if touched and statement.writes:
+            self.recorder.spoil()
+            statement.writes += needs_of_trigger(walk, statement.writes, touched)
 
     def _note_other_names(self, walk: Walk, write: Write) -> None:
         """Let all of a table under its other name be unknown sources of what a write reads and changes."""
