@@ -108,13 +108,13 @@ class PrivateValues:
     """A JSON list, in the order of the places in the plan."""
 
 
-def encode_plan(plan: StoredPlan) -> bytes:
-    """A plan as Parquet; equal plans give equal bytes."""
-    return _encoded([asdict(plan)], ("digest", "body"))
+def encode_plans(plans: Iterable[StoredPlan]) -> bytes:
+    """Plans as Parquet, sorted; equal plans give equal bytes."""
+    return _encoded([asdict(plan) for plan in plans], ("digest", "body"))
 
 
 def decode_plans(data: bytes) -> list[StoredPlan]:
-    """Read what `encode_plan` wrote.
+    """Read what `encode_plans` wrote.
 
     Raises:
         IntegrityError: It is something else, of a newer format, or another plan than its digest says. A plan from which

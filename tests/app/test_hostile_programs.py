@@ -17,7 +17,7 @@ from govtool.model.records import (
     PLANS,
     PRIVATE_VALUES,
     RECORD_RUNS,
-    encode_plan,
+    encode_plans,
     encode_private,
     encode_record_runs,
 )
@@ -68,7 +68,7 @@ def graph_with(made, data):
     run, plan, private = made
     run = replace(run, positions=digest(data))
     tables = {
-        PLANS: encode_plan(plan),
+        PLANS: encode_plans([plan]),
         RECORD_RUNS: encode_record_runs([run]),
         PRIVATE_VALUES: encode_private([private]),
         PRIVATE_POSITIONS: data,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from recorded import BY_LAND
 
@@ -24,7 +27,7 @@ from govtool.model.records import (
     StoredPlan,
     decode_plans,
     decode_record_runs,
-    encode_plan,
+    encode_plans,
     encode_record_runs,
 )
 from govtool.records.execute.inputs import relations
@@ -147,8 +150,22 @@ def test_a_commit_reads_and_writes_nothing_of_earlier_runs(shop, monkeypatch):
 def test_an_application_that_goes_on_is_one_fragment(shop):
     shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-1/1"))
     assert len(refs(shop.store, RECORD_RUNS)) == len(refs(shop.store, PRIVATE_VALUES)) == 1
-    assert len(refs(shop.store, PLANS)) == 2
+    assert len(refs(shop.store, PLANS)) == 1
     assert [run.run for run in recorded(shop.store, shop.store.head("main"))] == ["app-1/0", "app-1/1"]
+
+
+def test_plans_share_fragments_which_few_other_plans_leave_as_they_are():
+    plans = {digest: StoredPlan(digest, "{}") for digest in (f"{number:02x}" for number in range(100))}
+    before = RecordTables(plans).fragments("run:job")
+    assert 3 <= len(before) <= 16  # not a hundred
+    assert [plan.digest for part in before for plan in _plans_of(part)] == sorted(plans)
+    after = RecordTables({**plans, "ff": StoredPlan("ff", "{}")}).fragments("run:job")
+    assert {part.data for part in before} < {part.data for part in after}
+
+
+def _plans_of(part):
+    rows = pq.read_table(BytesIO(part.data)).to_pylist()  # without the check that each has the digest it says
+    return [StoredPlan(row["digest"], row["body"]) for row in rows]
 
 
 def test_the_same_write_again_takes_its_own_place(shop):
@@ -191,7 +208,7 @@ def test_writes_survive_encoding_and_other_data_is_refused():
     )
     assert decode_record_runs(encode_record_runs([run])) == [run]
     assert encode_record_runs([run]) == encode_record_runs([run])
-    for data in (b"", b"PAR1", encode_plan(StoredPlan("d", "{}"))):
+    for data in (b"", b"PAR1", encode_plans([StoredPlan("d", "{}")])):
         with pytest.raises(IntegrityError):
             decode_record_runs(data)
 

@@ -26,7 +26,7 @@ from govtool.model.records import (
     decode_plans,
     decode_private,
     decode_record_runs,
-    encode_plan,
+    encode_plans,
     encode_private,
     encode_record_runs,
 )
@@ -54,7 +54,7 @@ def encoded(number):
     positions = encode_positions(StoredPositions(FACTS | {"run": run}, (np.array([[number, 1]]),)))
     record = RecordRun(run, digest(body.encode()), "out", (), parts.listings, positions=digest(positions))
     return {
-        PLANS: encode_plan(StoredPlan(record.plan, body)),
+        PLANS: encode_plans([StoredPlan(record.plan, body)]),
         RECORD_RUNS: encode_record_runs([record]),
         PRIVATE_VALUES: encode_private([PrivateValues(run, parts.values)]),
         PRIVATE_POSITIONS: positions,
@@ -162,8 +162,8 @@ def test_values_that_may_be_of_the_run_stay_and_are_listed():
         (RECORD_RUNS, b"no Parquet", "no records"),
         (PRIVATE_VALUES, encode_record_runs([]), "no records"),
         (PRIVATE_POSITIONS, b"PAR1", "no positions"),
-        (PLANS, encode_plan(StoredPlan(digest(b"{}"), "{}")), "its plan is not in the store"),
-        (PLANS, encode_plan(StoredPlan(digest(b"{"), "{")), "a part of it is missing"),
+        (PLANS, encode_plans([StoredPlan(digest(b"{}"), "{}")]), "its plan is not in the store"),
+        (PLANS, encode_plans([StoredPlan(digest(b"{"), "{")]), "a part of it is missing"),
     ],
 )
 def test_content_that_was_never_right_is_named_though_its_digest_is(table, data, word):
@@ -295,7 +295,7 @@ def test_a_record_of_written_files_that_names_no_dataset_is_damaged():
 def test_a_plan_that_is_another_than_its_digest_says_is_found():
     parts = application(1)
     (plan,) = decode_plans(parts[PLANS])
-    parts[PLANS] = encode_plan(StoredPlan(plan.digest, plan.body.replace('"x1":0', '"x1":1')))
+    parts[PLANS] = encode_plans([StoredPlan(plan.digest, plan.body.replace('"x1":0', '"x1":1'))])
     store = stated(parts)
     assert any("another plan than its digest says" in each.message for each in problems(store))
     (record,) = decode_record_runs(parts[RECORD_RUNS])

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from govtool.app.records.damaged import (
@@ -34,7 +35,7 @@ from govtool.model.records import (
     decode_plans,
     decode_private,
     decode_record_runs,
-    encode_plan,
+    encode_plans,
     encode_private,
     encode_record_runs,
 )
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from govtool.store import Commit, FragmentRef, Reader
 
 _T = TypeVar("_T")
+_PLANS_TOGETHER = 32
+"""Plans up to which a job's lie in one fragment; beyond, each digit of their digests tells sixteen fragments apart."""
 _NUMBERS = re.compile(r"(\d+)")
 
 
@@ -163,8 +166,9 @@ class RecordTables:
         return RecordChange(self.fragments(source), tuple(refs))
 
     def fragments(self, source: str) -> tuple[Fragment, ...]:
-        """The tables as fragments: one a plan, one an application."""
-        plans = [Fragment(source, PLANS, encode_plan(plan), 1) for _, plan in sorted(self.plans.items())]
+        """The tables as fragments: one for a few dozen plans, one an application."""
+        groups = _by_digest(self.plans.values())
+        plans = [Fragment(source, PLANS, encode_plans(group), len(group)) for group in groups]
         runs, private = [], []
         for part in _by_application(self.runs.values()).values():
             values = [self.private[run.run] for run in part if run.run in self.private]
@@ -176,6 +180,18 @@ class RecordTables:
             runs.append(Fragment(source, RECORD_RUNS, encode_record_runs(part), len(part)))
         positions = [Fragment(source, PRIVATE_POSITIONS, data, 1) for data in sorted(set(self.positions.values()))]
         return (*plans, *runs, *private, *positions)
+
+
+def _by_digest(plans: Iterable[StoredPlan]) -> list[list[StoredPlan]]:
+    """Plans that share a fragment: those whose digests begin alike.
+
+    A job that runs again with a few other plans so leaves the fragments of the rest as they are.
+    """
+    found = sorted(plans, key=lambda plan: plan.digest)
+    digits = 0
+    while len(found) > _PLANS_TOGETHER * 16**digits:
+        digits += 1
+    return [list(group) for _, group in groupby(found, key=lambda plan: plan.digest[:digits])]
 
 
 def _by_application(runs: Iterable[RecordRun]) -> dict[str, list[RecordRun]]:
