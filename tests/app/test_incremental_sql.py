@@ -118,11 +118,18 @@ def test_a_small_change_starts_no_process(tmp_path: Path, monkeypatch: pytest.Mo
         ("CREATE FUNCTION f() RETURNS SETOF t LANGUAGE sql AS 'select 1'", True),
         ("CREATE FUNCTION f() RETURNS @t TABLE (id int) AS BEGIN RETURN END", True),
         ("CREATE TYPE t AS TABLE (id int)", True),
-        ("SELECT type, rule FROM partitions", False),
+        ("CREATE FUNCTION app.sha256(x text) RETURNS text LANGUAGE plpython3u AS 'return x'", True),
+        ("CREATE FUNCTION f(i int) RETURNS int AS $$ BEGIN RETURN i; END $$ LANGUAGE plpgsql", True),
+        ("CREATE TABLE t (id int) LOCATION '/data/t'", True),
+        ("CREATE TABLE t (id int) USING csv OPTIONS (path '/data/t')", True),
+        ("CREATE TABLE t (more int) INHERITS (base)", True),
+        ("ALTER TABLE t INHERIT base", True),
+        ("CREATE TABLE t PARTITION OF base FOR VALUES IN (1)", True),
+        ("SELECT type, rule, location, r.trigger AS t FROM partitions -- part of the partition of base", False),
     ],
 )
 def test_processes_are_given_what_may_hold_for_all_scripts_and_no_other_function(text: str, for_all: bool):
-    scripts = [Script(f"{name}.sql", f"SELECT {name} FROM {name}") for name in "abcdef"]
+    scripts = [Script(f"{name}.sql", f"SELECT {name} FROM {name} -- {'.' * 40}") for name in "abcdef"]
     parts = sql_workers.shared_out([*scripts, Script("x.sql", text)], Options(dialect="postgres"), 2)
     assert [any(each.file == "x.sql" for each in part.scripts) for part in parts] == [for_all, True]
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from govtool.errors import EngineError
+from govtool.functions.facts import MASKING
+from govtool.linear import LinearRegex
 from govtool.model.stored_rows import StoredRows
 
 if TYPE_CHECKING:
@@ -32,15 +34,20 @@ OF_A_PART: Final = 1_000_000
 """Characters of a part at most; its trees take some 120 MB."""
 _CONTEXT: Final = 0.2
 """Of the characters of a part, those of other scripts at most that are read with it."""
+_READ_AT_MOST: Final = 0.75
+"""The share of all characters that a process may have to read: there may be much that applies to all scripts."""
 _MADE: Final = re.compile(
-    r"\bCREATE\b[^;(]{0,60}?\b(?:TABLE|VIEW|FUNCTION|MACRO)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.$`\"\[\]-]+)", re.IGNORECASE
+    r"create\b[^;(]{0,60}?\b(?:table|view|function|macro|procedure)\s+(?:if\s+not\s+exists\s+)?([\w.$`\"\[\]-]+)"
 )
-_APPLIES_TO_ALL: Final = re.compile(
-    r"\b(?:TRIGGER|SYNONYM|CREATE\s+(?:OR\s+REPLACE\s+)?(?:RULE|TYPE)|PARTITION\s+OF|ATTACH\s+PARTITION"
-    r"|RETURNS\s+(?:@\w+\s+)?(?:TABLE|SETOF))\b|[(,]\s*(?:IN)?OUT\s",
-    re.IGNORECASE,
+"""What a script makes, in lower case."""
+_APPLIES_TO_ALL: Final = LinearRegex(
+    r"(?:^|[^.\w])(?:trigger|synonym)\s+[\w`\"\[]|\bcreate\s+(?:or\s+replace\s+)?(?:rule|type)\b"
+    r"|\btable\b[^;]{0,200}?\b(?:partition\s+of|inherit)\b|\battach\s+partition\b|\binherits\s*\("
+    r"|\blocation\s*=?\s*['\"]|\boptions\s*\(\s*['\"`]?path\b"
+    r"|\breturns\s+(?:@\w+\s+)?(?:table|setof)\b|\bfunction\b[\s\S]*\bbegin\b|[(,]\s*(?:in)?out\s",
 )
-"""Words of scripts that may hold for all others; ``govtool.capture.sql.memos.reuse`` compares them as a whole."""
+"""Words of scripts that may hold for all others, as a routine with the name of a masking function may;
+``govtool.capture.sql.memos.reuse`` compares them as a whole."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -88,6 +95,8 @@ def extracted_by_workers(
     if workers is None or workers < 2 or len(changed) < 2 or _size(changed) < WORTH:
         return None
     parts = shared_out(changed, settings, workers)
+    if _size([script for part in parts for script in part.scripts]) > workers * _READ_AT_MOST * _size(changed):
+        return None
     found: list[tuple[str, list[tuple[str, str]], bytes]] = []
     total = sum(_statements(part.scripts) for part in parts)
 
@@ -128,16 +137,19 @@ class _Context:
         self.scripts = scripts
         self.made: dict[str, list[int]] = {}
         """By the last part of a name, in lower case, the scripts that define it."""
-        self.for_all = [number for number, script in enumerate(scripts) if _APPLIES_TO_ALL.search(script.text)]
+        self.for_all: set[int] = set()
         for number, script in enumerate(scripts):
-            for name in _defined(script, settings):
+            names = set(_defined(script, settings))
+            for name in names:
                 self.made.setdefault(name, []).append(number)
+            if not names.isdisjoint(MASKING) or _APPLIES_TO_ALL.search(script.text.lower()):
+                self.for_all.add(number)
 
     def part(self, share: Sequence[int]) -> Part:
         """Return a share with the scripts around it, in the order of all."""
         own = set(share)
         room = _CONTEXT * _size([self.scripts[number] for number in share])
-        chosen = own | set(self.for_all)
+        chosen = own | self.for_all
         waiting = list(own)
         while waiting and room > 0:
             for word in set(_WORD.findall(self.scripts[waiting.pop()].text.lower())):
@@ -153,7 +165,7 @@ class _Context:
 def _defined(script: Script, settings: Options) -> Iterator[str]:
     from govtool.capture.sql.options import relation_of
 
-    names = [match[1] for match in _MADE.finditer(script.text)]
+    names = [match[1] for match in _MADE.finditer(script.text.lower())]
     relation = relation_of(script.file, settings) if script.file else None
     for name in [*names, *([relation] if relation else [])]:
         words = _WORD.findall(name.lower())
