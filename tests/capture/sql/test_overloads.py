@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from govtool.capture.sql.extract import Options, extract
@@ -30,7 +32,7 @@ def _sources(dialect: str, *texts: str) -> dict[str, list[str]]:
         ((_ONE, _TEXT), "f(x)", ["x"]),
         ((_ONE, _NONE), "f(x)", ["x"]),
         ((_NONE, _ONE), "f()", ["k"]),
-        ((_ONE, _ONE.replace("CREATE", "CREATE OR REPLACE").replace("SELECT p", "SELECT 1")), "f(x)", []),
+        ((_ONE, _ONE.replace("CREATE", "CREATE OR REPLACE").replace("SELECT p", "SELECT 1")), "f(x)", ["x"]),
         ((_ONE,), "f(x, y)", ["x", "y"]),
     ],
 )
@@ -45,13 +47,20 @@ def test_a_call_means_the_functions_with_as_many_parameters(
     [
         ("bigquery", "CREATE TEMP FUNCTION f(p INT64) AS ({});"),
         ("spark", "CREATE TEMPORARY FUNCTION f(p INT) RETURNS INT RETURN {};"),
-        ("postgres", "CREATE OR REPLACE FUNCTION f(p int) RETURNS int LANGUAGE sql RETURN {};"),
     ],
 )
-def test_a_script_calls_its_own_function(dialect: str, made: str) -> None:
+def test_a_script_calls_its_own_temporary_function(dialect: str, made: str) -> None:
     texts = [f"{made.format(body)} CREATE TABLE w{body} AS SELECT f(x) AS v FROM b;" for body in ("p", "0")]
     for scripts in (texts, texts[::-1]):
         assert _sources(dialect, *scripts) == {"wp": ["x"], "w0": []}
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_a_view_runs_what_any_script_makes_of_a_function(order: tuple[int, ...]) -> None:
+    made = "CREATE OR REPLACE FUNCTION f(p int) RETURNS int LANGUAGE sql AS 'SELECT max({}) FROM a';"
+    texts = [made.format("k"), made.format("l"), "CREATE VIEW w AS SELECT f(x) AS v FROM b;"]
+    assert _sources("postgres", *[texts[n] for n in order])["w"] == ["k", "l"]
+    assert _sources("postgres", f"{texts[order[0]]} {texts[order[1]]}", texts[order[2]])["w"] == ["k", "l"]
 
 
 def test_temporary_functions_are_of_their_script() -> None:

@@ -354,7 +354,7 @@ class Definitions(Relations):
     def function(self, name: str, statement: StatementState) -> Inline | None:
         """Return the SQL function of that name, if its body is known; it may be named without its schema.
 
-        That of the statement's own script comes first: others may have temporary functions of the same name.
+        A temporary one of the statement's own script comes first.
         """
         if not self.functions and not self.unparsed_functions:
             return None
@@ -365,8 +365,11 @@ class Definitions(Relations):
         return None
 
     def remade(self, key: str, script: ScriptState) -> bool:
-        """Note that a script makes a function; return whether the one before it of this name is the script's, too."""
-        again = self._made_in.get(key) == script.file
+        """Note that a script makes a function; return whether calls may mean the one before it of this name, too.
+
+        In which order scripts run is not known, but for those of a log.
+        """
+        again = not script.logged or self._made_in.get(key) == script.file
         self._made_in[key] = script.file
         return again
 
@@ -508,15 +511,11 @@ def _last_part(name: str) -> str:
 
 
 def function_keys(statement: StatementState) -> list[str]:
-    """Return the keys of the functions that a statement makes: their names, and the same for its own session."""
+    """Return the keys of the functions that a statement makes: their names; of temporary ones, in its session."""
     if statement.script.logged:  # its queries are read apart from it
         return [name.removeprefix(OF_SESSION) for name in statement.functions]
-    keys: list[str] = []
-    for name in statement.functions:
-        if not name.startswith(OF_SESSION):
-            keys.append(name)
-        keys.append(f"{statement.script.session}{OF_SESSION}{name.removeprefix(OF_SESSION)}")
-    return keys
+    session = statement.script.session
+    return [f"{session}{name}" if name.startswith(OF_SESSION) else name for name in statement.functions]
 
 
 def _keys_of_name(name: str, statement: StatementState) -> list[str]:

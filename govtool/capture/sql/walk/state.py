@@ -42,7 +42,7 @@ class Inline:
 
         Args:
             earlier: The function and its ``others``.
-            again: The same script made it: its statements further up may call what is replaced here.
+            again: Calls may mean what is replaced here: those further up in a script, or in scripts that run before.
         """
         every = (replace(earlier, others=()), *earlier.others)
         kept = [one for one in every if one.types != self.types or (again and one.body != self.body)]
