@@ -193,7 +193,7 @@ def _store(texts: dict[str, str]) -> Store:
         RECORD_RUNS,
         PrivateValues,
         StoredPlan,
-        encode_plan,
+        encode_plans,
         encode_private,
         encode_record_runs,
     )
@@ -206,7 +206,7 @@ def _store(texts: dict[str, str]) -> Store:
     run = replace(run, plan=plan.digest, listings=texts["listings"], written=texts["written"])
     run = replace(run, positions=hashlib.sha256(positions).hexdigest())
     tables = {
-        PLANS: encode_plan(plan),
+        PLANS: encode_plans([plan]),
         RECORD_RUNS: encode_record_runs([run]),
         PRIVATE_VALUES: encode_private([PrivateValues(RUN, texts["values"])]),
         PRIVATE_POSITIONS: positions,
@@ -215,7 +215,7 @@ def _store(texts: dict[str, str]) -> Store:
     step = StoredPlan(hashlib.sha256(texts["plan"].encode()).hexdigest(), texts["plan"])
     write = replace(write, plan=step.digest, listings=texts["read"], written=texts["made"])
     flow = {
-        PLANS: encode_plan(step),
+        PLANS: encode_plans([step]),
         RECORD_RUNS: encode_record_runs([write]),
         PRIVATE_VALUES: encode_private([PrivateValues(write.run, texts["literals"])]),
     }
@@ -275,13 +275,13 @@ def source() -> str:
 def tables(positions: bytes) -> list[tuple[str, str, bytes]]:
     """Sources, names and contents of the tables of the program alone, with positions."""
     from govtool.model.positions import PRIVATE_POSITIONS
-    from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS, encode_plan, encode_private
+    from govtool.model.records import PLANS, PRIVATE_VALUES, RECORD_RUNS, encode_plans, encode_private
     from govtool.model.records import encode_record_runs as encode_runs
 
     run, plan, private = _program()
     run = replace(run, positions=hashlib.sha256(positions).hexdigest())
     return [
-        ("job", PLANS, encode_plan(plan)),
+        ("job", PLANS, encode_plans([plan])),
         ("job", RECORD_RUNS, encode_runs([run])),
         ("job", PRIVATE_VALUES, encode_private([private])),
         ("job", PRIVATE_POSITIONS, positions),

@@ -119,7 +119,7 @@ def _with_part(part: str, text: str) -> Store:
         decode_plans,
         decode_private,
         decode_record_runs,
-        encode_plan,
+        encode_plans,
         encode_private,
         encode_record_runs,
     )
@@ -145,7 +145,7 @@ def _with_part(part: str, text: str) -> Store:
                 ]
                 new = encode_record_runs(runs)
             elif table == PLANS and part == "body" and decode_plans(data)[0].digest == old.plan:
-                new = encode_plan(StoredPlan(digest, text))
+                new = encode_plans([StoredPlan(digest, text)])
             elif table == PRIVATE_VALUES and part == "values":
                 private = {one.run: one.values for one in decode_private(data)} | {made.run: text}
                 new = encode_private(PrivateValues(run, values) for run, values in private.items())

@@ -57,7 +57,7 @@ def _csv_row(pair: tuple[OutputRows, DifferentRow]) -> tuple[str, ...]:
 def _differing(output: OutputRows, row: DifferentRow) -> list[str]:
     if row.before is None or row.after is None:
         return []
-    return [n for n, old, new in zip(output.columns, row.before, row.after, strict=True) if old != new]
+    return [n for n, old, new in zip(output.columns, row.before, row.after, strict=True) if not _is_same(old, new)]
 
 
 def row_prose(found: RowDiff) -> Prose:
@@ -82,7 +82,7 @@ def _row(output: OutputRows, row: DifferentRow) -> str:
         return _listed(output.columns, row.before or row.after or ())
     cells = list(zip(output.columns, row.before, row.after, strict=True))
     key = ", ".join(f"{name} {cell(new)}" for name, _, new in cells if name in output.key)
-    return f"{key}: " + ", ".join(f"{name} {_changed(old, new)}" for name, old, new in cells if old != new)
+    return f"{key}: " + ", ".join(f"{name} {_changed(old, new)}" for name, old, new in cells if not _is_same(old, new))
 
 
 def _listed(columns: Sequence[str], row: Row) -> str:
@@ -90,7 +90,16 @@ def _listed(columns: Sequence[str], row: Row) -> str:
 
 
 def _changed(old: object, new: object) -> str:
-    return cell(old) if old == new else f"{cell(old)} → {cell(new)}"
+    return cell(old) if _is_same(old, new) else f"{cell(old)} → {cell(new)}"
+
+
+def _is_same(old: object, new: object) -> bool:
+    """Return whether two cells are equal; NaN is, within a list as well."""
+    if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
+        return len(old) == len(new) and all(map(_is_same, old, new))
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old.keys() == new.keys() and all(_is_same(old[key], new[key]) for key in old)
+    return old == new or (old != old and new != new)
 
 
 def _behind(found: InputRows) -> Iterator[str]:

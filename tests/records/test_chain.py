@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from govtool.app.records import engines as record_engines
 from govtool.app.trace.questions import trace_back
 from govtool.app.trace.report import TraceRequest
+from govtool.cli.main import main
 from govtool.errors import EngineError
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.duckdb import DuckExecutor
@@ -99,3 +102,19 @@ def test_an_executor_that_cannot_be_started_says_what_to_install(shop, monkeypat
         trace_back(shop.store, shop.store.head("main"), TraceRequest("report", "n = 2"))
     assert "files of format csv" in error.value.message
     assert error.value.hint == "pip install 'govtool[spark]'"
+
+
+def test_a_damaged_file_is_named_where_no_executor_reads_it(shop, monkeypatch, capsys):
+    def missing(*_):
+        raise EngineError("pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'")
+
+    monkeypatch.setattr(record_engines, "_spark", missing)
+    file = max((shop.folder / "views").glob("*.parquet"))
+    status, data = file.stat(), bytearray(file.read_bytes())
+    data[4:-8] = bytes(len(data) - 12)  # its size, time, magic numbers and the length of its footer are as before
+    file.write_bytes(data)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert main(["trace", "back", "report", "--where", "n = 2"]) == 3
+    printed = capsys.readouterr().err
+    assert "error[evidence.damaged]" in printed
+    assert file.name in printed

@@ -79,6 +79,21 @@ def test_the_screen_shows_each_row_with_what_is_behind_it(house, capsys):
     assert any(line.startswith("first cause: ") for line in lines)
 
 
+def test_nan_is_no_change_of_a_cell(house, capsys):
+    kinds = KINDS | {"spent": pa.float64()}
+    rows = [(1, "ann", float("nan")), (2, "ann", 1.5), (3, "bob", float("nan"))]
+    query = "SELECT user, count(*) AS n, max(spent) AS most, collect_list(spent) AS spent FROM {} GROUP BY user"
+    for number, more in enumerate(([], [(4, "ann", float("nan"))]), 3):
+        house.table(f"day-{number}", kinds, rows + more)
+        write = house.run(query.format(f"`day-{number}`"), f"floats-{number}", f"day-{number}", run=f"a-{number}/0")
+        house.commit(write)
+    capsys.readouterr()
+    assert main(["diff", "a-3/0", "a-4/0", "--rows"]) == 0
+    printed = capsys.readouterr().out
+    assert '  ~ user ann: n 2 → 3, spent ["nan", 1.5] → ["nan", 1.5, "nan"]\n' in printed
+    assert "bob" not in printed
+
+
 def test_rows_as_csv_in_a_file(house, tmp_path, capsys):
     file = tmp_path / "rows.csv"
     assert main(["diff", "a-1/0", "a-2/0", "--rows", "-o", str(file)]) == 0

@@ -49,11 +49,14 @@ def read_csv(file: Path) -> pa.Table:
         table = _texts(file if cleaned is None else cleaned, header)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         whole = _with_whole_lines(file, len(header))
-        if whole is None:
+        try:
+            if whole is None:
+                raise
+            table = _texts(whole, header)
+        except (pa.ArrowInvalid, UnicodeDecodeError):
             raise UsageError(
                 f"not a CSV file: {clean_failure(error)}", code="usage.relation", location=str(file)
             ) from error
-        table = _texts(whole, header)
     columns = [inferred(table.column(at)) for at in range(table.num_columns)]
     return pa.table(columns, names=header)
 
@@ -71,8 +74,8 @@ def _header(file: Path) -> list[str]:
         problem = "the file has no header: " + ("its first line is empty" if file.stat().st_size else "it is empty")
     elif any(map(_is_number, names)):
         problem = "the file has no header: its first line has numbers"
-    elif not all(map(str.strip, names)):
-        column = next(at for at, name in enumerate(names, 1) if not name.strip())
+    elif not all(name.strip(BLANKS) for name in names):
+        column = next(at for at, name in enumerate(names, 1) if not name.strip(BLANKS))
         problem = f"the file has no whole header: column {column} has no name"
     if problem:
         raise UsageError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,10 +26,17 @@ _SUFFIXES = {".csv": "csv", ".parquet": "parquet"}
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """Relations by name, and the tokens of their records in order, as pyarrow arrays of strings."""
+    """Relations by name, and the tokens of their records in order, as pyarrow arrays of strings.
+
+    Attributes:
+        relations: By name.
+        tokens: By name of the relation.
+        unread: Files that are no relations, which the query does not name.
+    """
 
     relations: Mapping[str, Relation]
     tokens: Mapping[str, Any]
+    unread: tuple[Path, ...] = ()
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -38,7 +45,7 @@ class DataFolder:
 
 
 @contextmanager
-def opened_folder(folder: Path, keys: Mapping[str, str]) -> Iterator[DataFolder]:
+def opened_folder(folder: Path, keys: Mapping[str, str], sql: str) -> Iterator[DataFolder]:
     """The relations of a folder's files; CSV files are read once, into temporary Parquet files.
 
     Args:
@@ -46,18 +53,26 @@ def opened_folder(folder: Path, keys: Mapping[str, str]) -> Iterator[DataFolder]
             of all of its files.
         keys: For each relation, the column whose values are its tokens. Others are named by the column ``_tok``, or
             else ``relation:row``, rows counting from 0.
+        sql: The query that reads them: a file that is no relation is no harm where the query does not name it.
 
     Raises:
         UsageError: No folder, no files, a file that is no relation, tokens that are not unique.
         UnknownNameError: A key of a relation or column that is not there.
     """
-    with opened_files(relation_files(folder), keys) as found:
+    files = relation_files(folder)
+    text = sql.lower()
+    with opened_files(files, keys, frozenset(name for name in files if name.lower() not in text)) as found:
         yield found
 
 
 @contextmanager
-def opened_files(files: Mapping[str, Path], keys: Mapping[str, str]) -> Iterator[DataFolder]:
-    """The relations that files are, CSV or Parquet, by name; as ``opened_folder`` has those of a folder."""
+def opened_files(
+    files: Mapping[str, Path], keys: Mapping[str, str], unused: Container[str] = frozenset()
+) -> Iterator[DataFolder]:
+    """The relations that files are, CSV or Parquet, by name; as ``opened_folder`` has those of a folder.
+
+    Those of ``unused`` names that are no relations are left out.
+    """
     names = [name.lower() for name in files]
     for name in keys:
         if name.lower() not in names:
@@ -66,10 +81,16 @@ def opened_files(files: Mapping[str, Path], keys: Mapping[str, str]) -> Iterator
     by_name = {name.lower(): column for name, column in keys.items()}
     with TemporaryDirectory(prefix="govtool-") as scratch:
         relations, tokens = {}, {}
+        unread = []
         for name, file in files.items():
-            relations[name], tokens[name] = _opened(name, file, by_name.get(name.lower()), Path(scratch))
+            try:
+                relations[name], tokens[name] = _opened(name, file, by_name.get(name.lower()), Path(scratch))
+            except UsageError:
+                if name not in unused or name.lower() in by_name:
+                    raise
+                unread.append(file)
         _unique_over_all(tokens)
-        yield DataFolder(relations, tokens)
+        yield DataFolder(relations, tokens, tuple(unread))
 
 
 def relation_files(folder: Path) -> dict[str, Path]:

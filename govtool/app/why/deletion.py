@@ -110,8 +110,14 @@ def _checked(opened: OpenedQuery, tokens: Sequence[str]) -> None:
             f"no relation has a record '{missing[0]}'" + (f", nor {len(missing) - 1:,} more" if missing[1:] else ""),
             code="usage.unknown-token",
             nearest=_near(opened, missing[0]),
-            hint="a token that was deleted from the data before is not there either",
+            hint=_where_else(opened),
         )
+
+
+def _where_else(opened: OpenedQuery) -> str:
+    if opened.folder.unread:
+        return f"not read, as they are no relations: {', '.join(map(str, opened.folder.unread))}"
+    return "a token that was deleted from the data before is not there either"
 
 
 def _missing(opened: OpenedQuery, tokens: Sequence[str]) -> list[str]:

@@ -44,7 +44,7 @@ def opened_query(sql: str, data: str, keys: Mapping[str, str], dialect: str) -> 
     """
     from govtool.records.plan.from_sql import from_sql
 
-    with opened_folder(Path(data), keys) as folder:
+    with opened_folder(Path(data), keys, sql) as folder:
         try:
             yield OpenedQuery(from_sql(sql, folder.relations, dialect), folder)
         except UsageError as error:

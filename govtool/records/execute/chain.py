@@ -23,6 +23,8 @@ from govtool.records.trace.segment import unique
 
 _T = TypeVar("_T")
 _PREFIX = "chain_"
+_FAILURES = ("DuckDB: ", "Spark: ")
+"""How reasons begin that an engine gives while it runs: a file that cannot be read may be behind them."""
 _PARSER = "Spark"
 """The engine that reads conditions which govtool's reader does not cover."""
 
@@ -161,6 +163,13 @@ class ExecutorChain:
         self._kept.clear()
 
     def _failed(self, error: EngineError | None) -> EngineError:
+        """What is wrong where the last engine was given up.
+
+        Raises:
+            EvidenceError: A file cannot be read by any (``evidence.damaged``).
+        """
+        if any(why.startswith(_FAILURES) for _, why in self.refusals):
+            self._files.refuse_damaged()
         engines: dict[str, dict[str, None]] = {}
         for name, why in self.refusals:
             engines.setdefault(why, {})[name] = None

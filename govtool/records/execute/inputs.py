@@ -13,6 +13,10 @@ from urllib.parse import unquote, urlparse
 from govtool.errors import EvidenceError
 from govtool.records.plan.nodes import File, Relation
 from govtool.records.plan.tree import Node, walk_nodes
+from govtool.redaction import clean_failure
+
+_READ_AGAIN = 1 << 30
+"""Bytes of files that are read again in search of one that is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class ReadFiles:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, tuple[int, ...] | None]] = {}
+        self._parquet: dict[str, str] = {}
+        """Places of Parquet files by URI."""
 
     def check(self, leaf: Relation) -> None:
         """Compare the files of a leaf with what is recorded, and note them; or compare them with what was noted.
@@ -68,6 +74,8 @@ class ReadFiles:
                 path = local_path(file.uri)
                 place = "" if path is None else str(path)
                 known = self._known[file.uri] = (place, _facts(place))
+                if leaf.format == "parquet" and place:
+                    self._parquet[file.uri] = place
                 is_other = bool(_difference(file))  # since the records were opened
             else:
                 is_other = bool(known[0]) and _facts(known[0]) != known[1]
@@ -77,6 +85,29 @@ class ReadFiles:
                     code="evidence.changed",
                     hint="open the records again: rows of changed files are refused",
                 )
+
+    def refuse_damaged(self) -> None:
+        """Read the Parquet files that were checked, as an engine could not: all footers, and a gigabyte of rows.
+
+        Raises:
+            EvidenceError: One cannot be decoded (``evidence.damaged``).
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        left = _READ_AGAIN
+        for uri, place in self._parquet.items():
+            try:
+                with pq.ParquetFile(place) as file:
+                    left -= os.stat(place).st_size  # noqa: PTH116
+                    for _ in file.iter_batches() if left >= 0 else ():
+                        pass
+            except (OSError, ValueError, pa.ArrowException) as error:
+                raise EvidenceError(
+                    f"{uri} has the size and time that were recorded, and is damaged: {clean_failure(error)}",
+                    code="evidence.damaged",
+                    hint="restore the file, with its time of writing",
+                ) from error
 
 
 def _facts(place: str) -> tuple[int, ...] | None:

@@ -133,14 +133,27 @@ def test_a_mistake_in_the_query_is_shown_below_it(run):
 
 def test_files_that_are_no_relations(run, data):
     (data / "plain.csv").write_text("1,2\n3,4\n", encoding="utf-8")
-    assert "has no header" in run("why", "select city from customers")[2]
+    assert "has no header" in run("why", "select a from plain")[2]
+    (data / "plain.csv").write_bytes(b"\0\1")
+    assert "has no whole header" in run("why", "select a from plain")[2]
     (data / "plain.csv").write_text("_tok,a\nc1,4\n", encoding="utf-8")
     assert "two records have the same token: 'c1'" in run("why", "select city from customers")[2]
     (data / "plain.csv").write_text("a,A\n1,4\n", encoding="utf-8")
-    assert "two columns are named" in run("why", "select city from customers")[2]
-    (data / "plain.csv").unlink()
+    assert "two columns are named" in run("why", "select a from Plain")[2]
     (data / "orders.parquet").write_bytes(b"no")
     assert "two files of relation" in run("why", "select city from customers")[2]
+
+
+def test_files_that_are_no_relations_do_no_harm_where_the_query_does_not_name_them(run, data):
+    (data / "plain.csv").write_text("1,2\n3,4\n", encoding="utf-8")
+    (data / "other.parquet").write_bytes(b"no")
+    code, out, _ = run("why", "select city from customers")
+    assert code == 0
+    assert "city" in out
+    code, _, err = run("whatif delete", "select city from customers", "plain:0")
+    assert code == 2
+    assert "not read, as they are no relations:" in err
+    assert "plain.csv" in err
 
 
 def test_types_are_those_that_spark_infers(tmp_path):
