@@ -13,7 +13,7 @@ from govtool.capture.sql.walk.relation import QueryOutput, TableInfo, ViewBase
 EVERYWHERE: Final = (0,)
 OPTIONAL: Final = 1
 """Beside an arm in which a table is read: there are rows without any of this table."""
-MAX_OVERLOADS: Final = 16
+MAX_OVERLOADS: Final = 64
 """Functions of one name that are kept."""
 Reads = dict[str, tuple[int, ...]]
 """Tables that are read, in order, with the arms in which they are."""
