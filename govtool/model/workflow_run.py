@@ -63,6 +63,8 @@ class ModuleInvocation:
         kept: Names of outputs that are outputs of the execution.
         ran_jobs: Jobs ran while the module's function did. What they gave it (a total, a count, the values of a pivot)
             may decide what it returned.
+        indirect: Paths of relations that it did not receive, and that may have decided values which the functions of
+            modules left for it: earlier calls read them and ran jobs.
     """
 
     execution: int
@@ -75,6 +77,13 @@ class ModuleInvocation:
     outputs: tuple[tuple[str, str], ...] = ()
     kept: tuple[str, ...] = ()
     ran_jobs: bool = False
+    indirect: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The paths of all relations that may have decided what it made."""
+        received = [path for _, path, _ in self.inputs] + [path for _, _, path in self.state]
+        return tuple(dict.fromkeys([*received, *self.indirect]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +153,10 @@ def _list_text(
 
 
 def _fields(value: WorkflowRun | ModuleInvocation | BoundaryRelation) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    found = {each.name: getattr(value, each.name) for each in fields(value)}
+    if not found.get("indirect", True):  # as before there was any
+        del found["indirect"]
+    return found
 
 
 def _json(value: Any) -> str:
@@ -165,7 +177,12 @@ def run_from(text: str) -> WorkflowRun:
     lists = ("inputs", "state", "new_state", "outputs")
     invocations = tuple(
         ModuleInvocation(
-            **{**each, **{name: tuple(map(tuple, each[name])) for name in lists}, "kept": tuple(each["kept"])}
+            **{
+                **each,
+                **{name: tuple(map(tuple, each[name])) for name in lists},
+                "kept": tuple(each["kept"]),
+                "indirect": tuple(each.get("indirect", ())),
+            }
         )
         for each in body["invocations"]
     )

@@ -40,6 +40,7 @@ class CallWithJobs:
         received: The files of what it received, by dataset.
         made: The datasets that it made.
         only_shows: The code shows that nothing it made hangs on what its jobs gave.
+        ran_jobs: Jobs ran while it was called; else it can reach values that calls with jobs left.
     """
 
     name: str
@@ -47,6 +48,13 @@ class CallWithJobs:
     received: Mapping[str, frozenset[Place]]
     made: frozenset[str]
     only_shows: bool = False
+    ran_jobs: bool = True
+
+    def why(self, which: str) -> str:
+        """Say why what it made may be another one without rows; ``which`` ends the sentence."""
+        if self.ran_jobs:
+            return f"jobs ran while {self.name} was called, and may have decided with rows that {which} what it made"
+        return f"{self.name} can reach values that calls left whose jobs may have decided them with rows that they read"
 
     def received_places(self) -> frozenset[Place]:
         """The files of all that it received."""
@@ -84,16 +92,16 @@ class JobsOfModules:
         calls = []
         for run in runs:
             for each in run.invocations:
-                if each.ran_jobs:
-                    paths = [path for _, path, _ in each.inputs] + [path for _, _, path in each.state]
+                if each.ran_jobs or each.indirect:
                     made = [path for _, path in each.outputs] + [path for _, _, path in each.new_state]
                     calls.append(
                         CallWithJobs(
                             f"{each.module}#{each.number}",
                             frozenset(run.applications),
-                            {path_id(path): files[run.id, path] for path in paths if (run.id, path) in files},
+                            {path_id(path): files[run.id, path] for path in each.reads if (run.id, path) in files},
                             frozenset(map(path_id, made)),
-                            each.module in shown(run.source),
+                            not each.indirect and each.module in shown(run.source),
+                            each.ran_jobs,
                         )
                     )
         return cls(tuple(calls), frozenset().union(*files.values()))
@@ -119,10 +127,8 @@ class JobsOfModules:
         for each in self.calls:
             if output in each.made and not each.only_shows:
                 if not each.received_places().isdisjoint(reached):
-                    why = "may have decided with rows that it received what it made"
-                    return f"jobs ran while {each.name} was called, and {why}"
+                    return each.why("it received")
                 own = (query for query in queries if query.run.application in each.applications)
                 if any(not (query.read_places() - self.relations).isdisjoint(reached) for query in own):
-                    why = "may have decided with rows that it did not receive what it made"
-                    return f"jobs ran while {each.name} was called, and {why}"
+                    return each.why("it did not receive")
         return ""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from govtool.app.workflow_runs.calls import BoundaryEngine, InvocationResult, ModuleCalls
+from govtool.app.workflow_runs.left_values import LeftValues
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation
 
@@ -82,6 +83,8 @@ class WorkflowRunner:
         self._inputs = inputs
         self.observer = observer
         self.reuse = reuse
+        self.left: LeftValues | None = None
+        """What functions left for each other; followed where somebody observes."""
         self._initial = {slot: self._initial_state(slot) for slot in schedule.state if slot not in pointer.state}
 
     def execute(self) -> ExecutionResult:
@@ -91,6 +94,8 @@ class WorkflowRunner:
             EngineError: A module failed, or returned what it must not (``engine.module``).
             UsageError: An input is missing or not of its schema.
         """
+        if self.observer is not None and self.left is None:
+            self.left = LeftValues({use.module.name: use.module.function for use in self._schedule.uses})
         number = self.pointer.execution + 1
         pass_ = _Execution(self, number, self._folder.place(number, secrets.token_hex(4)))
         for use in self._schedule.uses:
@@ -134,12 +139,17 @@ class _Execution:
         before = {name: self._version(use.slots[name]) for name in module.state_names}
         known = None if reuse is None else reuse.find(module, inputs, before, use.materialised)
         if known is not None:
-            self._record(use, inputs, before, known)
+            self._record(use, inputs, before, known, ())
             return
+        left = self.runner.left
+        indirect = () if left is None else left.reached(module.name)
         made = self.calls.evaluate(use, inputs, before)
+        if left is not None and (made.ran_jobs or indirect):
+            received = [each.path for each in (*inputs.values(), *before.values()) if each is not None]
+            left.called([*received, *indirect])
         if reuse is not None:
             reuse.keep(module, inputs, before, made)
-        self._record(use, inputs, before, made)
+        self._record(use, inputs, before, made, indirect)
 
     def _input(self, use: ScheduledUse, name: str) -> BoundaryRelation:
         source = use.sources[name]
@@ -154,6 +164,7 @@ class _Execution:
         inputs: Mapping[str, BoundaryRelation],
         before: Mapping[str, BoundaryRelation | None],
         result: InvocationResult,
+        indirect: tuple[str, ...],
     ) -> None:
         module, outputs, after = use.module, result.outputs, result.state
         self.counts[module.name] = self.counts.get(module.name, 0) + 1
@@ -172,6 +183,7 @@ class _Execution:
             tuple((name, each.path) for name, each in outputs.items()),
             use.outputs,
             result.ran_jobs,
+            indirect,
         )
         self.invocations.append(invocation)
         if self.runner.observer is not None:

@@ -115,7 +115,7 @@ def required_for(run: WorkflowRun, wanted: Iterable[str], known: Collection[str]
         if is_known:
             slots -= own
         else:
-            needed |= received
+            needed |= received | set(each.indirect)
             slots |= own
     return found[::-1]
 
@@ -154,6 +154,8 @@ class _Replay:
             self._fail(each, reason)
         elif self._is_another(each, inputs, before):
             self._call(each, use, inputs, before)
+        elif any(path in self.found.relations or path in self.found.failed for path in each.indirect):
+            self._fail(each, _left_for(each))
         else:
             self._state.update((slot, recorded[path]) for _, slot, path in each.new_state)
 
@@ -242,6 +244,8 @@ class _Replay:
 
     def _doubt(self, each: ModuleInvocation) -> str:
         """Why an invocation called again may give other rows, although nothing is another one."""
+        if each.indirect:  # in this process nobody left them
+            return _left_for(each)
         for path in (*(path for _, path in each.outputs), *(path for _, _, path in each.new_state)):
             plan = self._replayer.files.plan(path)
             name = "" if plan is None else not_deterministic(plan.root)
@@ -250,6 +254,13 @@ class _Replay:
                     f"module {each.module} (node {each.node}, execution {each.execution}): {name} is not deterministic"
                 )
         return ""
+
+
+def _left_for(each: ModuleInvocation) -> str:
+    return (
+        f"module {each.module} (node {each.node}, execution {each.execution}) can reach values that other calls left "
+        "outside of relations, and jobs may have decided them: hand them on as relations or state"
+    )
 
 
 def _column_names(relation: BoundaryRelation) -> list[str]:

@@ -239,14 +239,14 @@ class _Builder:
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))
         values = python_rows(table.read(*rows.columns), present)
         matched(values, list(root.columns), self.files.rows(relation))  # refuses what the plan does not give again
-        if invocation.ran_jobs:
+        if invocation.ran_jobs or invocation.indirect:
             rows, table = annotator.keep(self._decided(annotator, rows, table, invocation))
             self.coarse[relation.path] = decided_reason(invocation)
         self.relations[relation.path] = AnnotatedRelation(relation, rows, table, tuple(root.columns), ordered)
 
     def _decided(self, a: Annotator, rows: Rows, table: KeptTable, invocation: ModuleInvocation) -> Rows:
-        """Rows of a function that jobs told of what it read: with a change of that, they may be others."""
-        _, gate = self._read_gate(invocation)
+        """Rows of a function that jobs told of what was read: with a change of that, they may be others."""
+        _, gate = self._read_gate(invocation.reads if invocation.ran_jobs else invocation.indirect)
         (annotation,) = table.ids(rows.annotation)
         start = a.add(Decided(Inputs(np.arange(len(annotation) + 1), annotation), gate))
         return replace(a.annotated(rows, table, start), gate=a.either(rows.gate, gate))
@@ -254,14 +254,14 @@ class _Builder:
     def _opaque(self, relation: BoundaryRelation, invocation: ModuleInvocation, reason: str) -> None:
         """One node for all rows: uncertain as soon as anything that the invocation read changes."""
         self.coarse[relation.path] = reason
-        nodes, gate = self._read_gate(invocation)
+        nodes, gate = self._read_gate(invocation.reads)
         total = self.circuit.add(Sum(Inputs(np.array([0, len(nodes)]), nodes)))
         guard = self.circuit.add(LimitGuard(invocation.module, np.array([total]), gate, is_opaque=True))
         self.relations[relation.path] = OpaqueRelation(relation, guard, gate)
 
-    def _read_gate(self, invocation: ModuleInvocation) -> tuple[Array, int]:
-        """The nodes of all rows that an invocation read, and a gate that opens as soon as anything of them changes."""
-        read = [self.relations[path] for path in _read_by(invocation) if path in self.relations]
+    def _read_gate(self, paths: Iterable[str]) -> tuple[Array, int]:
+        """The nodes of all rows of some relations, and a gate that opens as soon as anything of them changes."""
+        read = [self.relations[path] for path in paths if path in self.relations]
         nodes = np.unique(np.concatenate([np.empty(0, np.int64), *(each.nodes() for each in read)]))
         values = [nodes for each in read for nodes in each.cells()]
         gates = np.array([each.gate for each in read if each.gate != NONE], np.int64)
@@ -301,11 +301,6 @@ def produced_by(run: WorkflowRun) -> dict[str, ModuleInvocation]:
     return found
 
 
-def _read_by(invocation: ModuleInvocation) -> list[str]:
-    found = [path for _, path, _ in invocation.inputs] + [path for _, _, path in invocation.state]
-    return list(dict.fromkeys(found))
-
-
 def _needed(
     builder: _Builder,
     producers: Mapping[str, ModuleInvocation],
@@ -322,7 +317,7 @@ def _needed(
             continue
         plans[path] = builder.files.plan(path)
         # An invocation that cannot be annotated hangs on all that it read.
-        below = {*_read_by(producers[path]), *_leaves(plans[path], places)}
+        below = {*producers[path].reads, *_leaves(plans[path], places)}
         waiting += [each for each in below if each not in seen]
         seen |= below
 

@@ -84,6 +84,8 @@ class _RunBuilder:
         self._sources: dict[str, RelationTuples] = {}
         self._made: dict[tuple[int, str, str], RelationTuples] = {}
         self._state: dict[str, RelationTuples] = {}
+        self.received: dict[str, RelationTuples] = {}
+        """What invocations received so far, by path."""
 
     def add(self, invocation: ModuleInvocation) -> None:
         """Add the nodes of an invocation."""
@@ -91,11 +93,13 @@ class _RunBuilder:
         for name, path, source in invocation.inputs:
             key = (invocation.execution, source, name)
             tuples = self._made[key] if source else self.source("wi", path)
+            self.received[path] = tuples
             own.inputs[path] = own.boundary("i", tuples)
         for _, slot, path in invocation.state:
             known = self._state.get(slot)
             if known is None or known.relation.path != path:
                 self._state[slot] = known = self.source("st", path)
+            self.received[path] = known
             own.state[path] = state = own.lazy(known)
             if self._state_nodes == "all":
                 own.state_nodes(state, "", np.arange(len(known.nodes) - known.candidates))
@@ -255,11 +259,11 @@ class _Invocation:
 
     def _decided(self, made: RelationTuples) -> RelationTuples:
         """Tuples of a function that jobs told of what it read: they are there, or not, by that too."""
-        if not self.invocation.ran_jobs:
+        if not (self.invocation.ran_jobs or self.invocation.indirect):
             return made
         graph = self.run.graph
         self.run.coarse[self._title(made.relation)] = decided_reason(self.invocation)
-        box = self._box()
+        box = self._box(with_received=self.invocation.ran_jobs)
         nodes = graph.nodes("op", terms.TIMES, len(made.nodes), **self.own)
         there = made.nodes >= 0
         graph.edges(made.nodes[there], nodes[there])
@@ -269,15 +273,20 @@ class _Invocation:
         graph.edges(np.array([each for each in (made.coming, int(box[0])) if each != NONE]), coming[0])
         return replace(made, nodes=nodes, coming=int(coming[0]))
 
-    def _box(self) -> Array:
-        """The node of what the function made of all that it read: one that is uncertain without any of it."""
+    def _box(self, *, with_received: bool = True) -> Array:
+        """The node of what the function made of all that it read: one that is uncertain without any of it.
+
+        Args:
+            with_received: Not only of what reached it beside relations.
+        """
         graph = self.run.graph
         box = graph.nodes("op", terms.function_label(self.invocation.module), black_box=True, **self.own)
         graph.edges(self.node, box[0])
-        for tuples in self.inputs.values():
+        indirect = [self.run.received[path] for path in self.invocation.indirect if path in self.run.received]
+        for tuples in (*(self.inputs.values() if with_received else ()), *indirect):
             for read in (tuples.nodes, *tuples.cells.values(), np.array([tuples.coming])):
                 graph.edges(read[read >= 0], box[0])
-        for state in self.state.values():
+        for state in self.state.values() if with_received else ():
             every = np.arange(len(state.nodes))
             whole = [self.state_nodes(state, name, every) for name in ("", *state.cells)]
             for read in (*whole, np.array([self.coming_state(state)])):
@@ -394,7 +403,9 @@ class _WritePlan:
 
 def decided_reason(invocation: ModuleInvocation) -> str:
     """Why rows depend on all that an invocation read although their plan says more."""
-    return f"jobs ran while {invocation.module} was called, and may have decided what it made"
+    if invocation.ran_jobs:
+        return f"jobs ran while {invocation.module} was called, and may have decided what it made"
+    return f"{invocation.module} can reach values that other calls left, and jobs of theirs may have decided them"
 
 
 def is_refusal(error: Exception) -> bool:

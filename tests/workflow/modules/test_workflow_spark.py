@@ -646,6 +646,50 @@ def test_what_a_module_did_with_collected_rows_is_decided_by_a_new_call(spark, t
     assert [row["status"] for row in drawn["tuples"]] == ["unknown"]
 
 
+def test_what_a_module_left_in_a_global_variable_is_unknown_and_not_called_again(spark, tmp_path):
+    left = {"n": 0}
+
+    @govtool.module("Count", inputs=["In"], outputs=["All"])
+    def count(rows):
+        left["n"] = rows.count()
+        return rows
+
+    @govtool.module("Above", inputs=["Other"], outputs=["Large"])
+    def above(rows):
+        return rows.where(f"n > {left['n']}")
+
+    @govtool.module("Both", inputs=["All", "Large"], outputs=["Out"])
+    def both(rows, large):
+        return rows.union(large)
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "In.csv").write_text("n\n1\n2\n")
+    (tmp_path / "in" / "Other.csv").write_text("n\n2\n3\n4\n")
+    edges = [("Count", "Both", "All"), ("Above", "Both", "Large")]
+    flow = govtool.Workflow("w", [count, above, both], edges, keep={"Above": ["Large"]})
+    store = Store.init(str(tmp_path / "store")).uri
+    run(flow, tmp_path / "in", spark, "records", store=store)
+    from govtool.app.workflow_runs.deletion import InputRecords
+    from govtool.app.workflow_runs.opened import opened_run
+
+    with opened_run(Store.open(store), Store.open(store).head("main"), "w") as opened:
+        tokens = list(InputRecords(opened).places)
+    first = next(each for each in tokens if "In.csv" in each)
+    last = next(each for each in tokens if "Other.csv" in each and each.endswith("/2"))
+
+    def statuses(token, **how):
+        answer = govtool.open(store).workflow_delete("w", [token], program=flow, spark=spark, **how)
+        return [row.status for _, row in answer.relations["Large"].rows], dict(answer.not_replayable)
+
+    for mode in ("propagate", "auto", "replay"):
+        found, refused = statuses(first, mode=mode)
+        assert found == ["unknown", "unknown"]
+        assert ("Above/Large@1" in refused) == (mode != "propagate")
+    assert sorted(statuses(last, mode="propagate")[0]) == sorted(statuses(last)[0]) == ["deleted", "kept"]
+    drawn = govtool.provenance_graph("run:w", store=store).delete(first).to_dict()["relations"]["Large"]
+    assert [row["status"] for row in drawn["tuples"]] == ["unknown", "unknown"]
+
+
 def labels(tokens):
     """The label of each token of the spec: its row in the file of its relation."""
     places = {"R1": ("1/Requests", 0), "Y1": ("1/Answer", 0), "S1": ("M_dealer2.SoldCars", 0)}
