@@ -54,7 +54,7 @@ class CallWithJobs:
         """Say why what it made may be another one without rows; ``which`` ends the sentence."""
         if self.ran_jobs:
             return f"jobs ran while {self.name} was called, and may have decided with rows that {which} what it made"
-        return f"{self.name} can reach values that calls left whose jobs may have decided them with rows that they read"
+        return f"{self.name} can reach values outside of relations, which jobs of earlier calls may have decided"
 
     def received_places(self) -> frozenset[Place]:
         """The files of all that it received."""

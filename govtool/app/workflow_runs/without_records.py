@@ -258,8 +258,8 @@ class _Replay:
 
 def _left_for(each: ModuleInvocation) -> str:
     return (
-        f"module {each.module} (node {each.node}, execution {each.execution}) can reach values that other calls left "
-        "outside of relations, and jobs may have decided them: hand them on as relations or state"
+        f"module {each.module} (node {each.node}, execution {each.execution}) can reach values outside of relations, "
+        "which jobs of earlier calls may have decided: hand them on as relations or state"
     )
 
 

@@ -405,7 +405,7 @@ def decided_reason(invocation: ModuleInvocation) -> str:
     """Why rows depend on all that an invocation read although their plan says more."""
     if invocation.ran_jobs:
         return f"jobs ran while {invocation.module} was called, and may have decided what it made"
-    return f"{invocation.module} can reach values that other calls left, and jobs of theirs may have decided them"
+    return f"{invocation.module} can reach values outside of relations, which jobs of earlier calls may have decided"
 
 
 def is_refusal(error: Exception) -> bool:
