@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = {".json": "json", ".graphml": "graphml", ".xml": "graphml"}
 """Formats that are read, by the end of a file's name."""
+_DRAWINGS = frozenset({".dot", ".gv"})
+"""Ends of names of files that are written only: they hold what is drawn, and leave out the rest."""
 
 
 def is_graph_file(text: str) -> bool:
@@ -30,6 +32,13 @@ def read_graph(path: str) -> ProvenanceGraph:
     from govtool.workflow.formats.read_json import MAX_BYTES, read_json, refuse_large
 
     file = Path(path)
+    if file.suffix.lower() in _DRAWINGS:
+        raise UsageError(
+            "DOT is written and not read: it has what is drawn, and not all of a graph",
+            code="usage.graph",
+            location=path,
+            hint="govtool graph export NAME --format json, or graphml",
+        )
     try:
         refuse_large(file.stat().st_size, path)
         data = read_given(file, MAX_BYTES)

@@ -398,3 +398,10 @@ def test_a_graph_from_a_pipe_is_bounded_as_one_from_a_file(tmp_path, monkeypatch
 def test_encodings_that_xml_does_not_have_are_refused(encoding):
     with pytest.raises(UsageError, match="no XML"):
         read_graphml(f'<?xml version="1.0" encoding="{encoding}"?><graphml/>'.encode(), "g.graphml")
+
+
+def test_a_drawing_is_no_graph_to_read(tmp_path):
+    (tmp_path / "g.dot").write_text('digraph "g" { a -> b; }')
+    with pytest.raises(UsageError, match="DOT is written and not read") as error:
+        read_graph(str(tmp_path / "g.dot"))
+    assert error.value.code == "usage.graph"
