@@ -15,6 +15,10 @@ MERGED_IN_PLACE: Final = frozenset({"duckdb", "sqlite", "clickhouse"})
 """Dialects whose ``*`` leaves the columns of USING where the left side has them; elsewhere they come first."""
 
 
+MAX_COLUMNS: Final = 50_000
+"""Columns of a query; databases allow at most 10,000."""
+
+
 def table_output(walk: Walk, table: TableInfo) -> QueryOutput:
     """Return the output of ``SELECT * FROM table``."""
     output = QueryOutput()
@@ -80,8 +84,14 @@ def chained(outputs: list[QueryOutput]) -> QueryOutput:
 
 
 def extend(output: QueryOutput, more: QueryOutput, skip: set[str] | None = None) -> None:
-    """Add the columns of another output behind its own, but for those to skip."""
+    """Add the columns of another output behind its own, but for those to skip.
+
+    Raises:
+        ValueError: There are more columns than in any query: each of a few dozen ``x.*, y.*`` doubles them.
+    """
     offset = len(output.names)
+    if offset + len(more.names) > MAX_COLUMNS:
+        raise ValueError(f"a query of more than {MAX_COLUMNS:,} columns")
     for position, (name, deps) in enumerate(zip(more.names, more.deps, strict=True)):
         if skip and name in skip:
             continue
