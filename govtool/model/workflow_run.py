@@ -80,6 +80,11 @@ class ModuleInvocation:
     indirect: tuple[str, ...] = ()
 
     @property
+    def hangs_on_jobs(self) -> bool:
+        """Return whether what jobs gave may have decided what it made: its own jobs, or those of earlier calls."""
+        return self.ran_jobs or bool(self.indirect)
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The paths of all relations that may have decided what it made."""
         received = [path for _, path, _ in self.inputs] + [path for _, _, path in self.state]
@@ -154,7 +159,7 @@ def _list_text(
 
 def _fields(value: WorkflowRun | ModuleInvocation | BoundaryRelation) -> dict[str, Any]:
     found = {each.name: getattr(value, each.name) for each in fields(value)}
-    if not found.get("indirect", True):  # as before there was any
+    if not found.get("indirect", True):  # so earlier versions read all other runs
         del found["indirect"]
     return found
 

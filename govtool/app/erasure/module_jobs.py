@@ -37,7 +37,7 @@ class CallWithJobs:
     Attributes:
         name: The invocation, ``Post#2``.
         applications: The applications of its run.
-        received: The files of what it received, by dataset.
+        received: The files of what it received, and of what reached it beside relations, by dataset.
         made: The datasets that it made.
         only_shows: The code shows that nothing it made hangs on what its jobs gave.
         ran_jobs: Jobs ran while it was called; else it can reach values that calls with jobs left.
@@ -92,7 +92,7 @@ class JobsOfModules:
         calls = []
         for run in runs:
             for each in run.invocations:
-                if each.ran_jobs or each.indirect:
+                if each.hangs_on_jobs:
                     made = [path for _, path in each.outputs] + [path for _, _, path in each.new_state]
                     calls.append(
                         CallWithJobs(

@@ -139,10 +139,11 @@ class _Context:
         """By the last part of a name, in lower case, the scripts that define it."""
         self.for_all: set[int] = set()
         for number, script in enumerate(scripts):
-            names = set(_defined(script, settings))
+            text = script.text.lower()
+            names = set(_defined(script, text, settings))
             for name in names:
                 self.made.setdefault(name, []).append(number)
-            if not names.isdisjoint(MASKING) or _APPLIES_TO_ALL.search(script.text.lower()):
+            if not names.isdisjoint(MASKING) or _APPLIES_TO_ALL.search(text):
                 self.for_all.add(number)
 
     def part(self, share: Sequence[int]) -> Part:
@@ -162,10 +163,11 @@ class _Context:
         return Part(tuple(self.scripts[number] for number in sorted(chosen)), files)
 
 
-def _defined(script: Script, settings: Options) -> Iterator[str]:
+def _defined(script: Script, text: str, settings: Options) -> Iterator[str]:
+    """The last parts of the names that a script makes, given its text in lower case too."""
     from govtool.capture.sql.options import relation_of
 
-    names = [match[1] for match in _MADE.finditer(script.text.lower())]
+    names = [match[1] for match in _MADE.finditer(text)]
     relation = relation_of(script.file, settings) if script.file else None
     for name in [*names, *([relation] if relation else [])]:
         words = _WORD.findall(name.lower())

@@ -45,20 +45,27 @@ def read_csv(file: Path) -> pa.Table:
     header = _header(file)
     has_blank_lines = _look_at(file)
     try:
-        cleaned = _with_whole_lines(file, len(header)) if has_blank_lines else None
-        table = _texts(file if cleaned is None else cleaned, header)
+        table = _whole_texts(file, header, has_blank_lines=has_blank_lines)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        whole = _with_whole_lines(file, len(header))
-        try:
-            if whole is None:
-                raise
-            table = _texts(whole, header)
-        except (pa.ArrowInvalid, UnicodeDecodeError):
-            raise UsageError(
-                f"not a CSV file: {clean_failure(error)}", code="usage.relation", location=str(file)
-            ) from error
+        raise UsageError(
+            f"not a CSV file: {clean_failure(error)}", code="usage.relation", location=str(file)
+        ) from error
     columns = [inferred(table.column(at)) for at in range(table.num_columns)]
     return pa.table(columns, names=header)
+
+
+def _whole_texts(file: Path, header: list[str], *, has_blank_lines: bool) -> pa.Table:
+    """The cells of a file as text; of its lines made whole, where it has blank ones or cannot be read as it is."""
+    import pyarrow as pa
+
+    cleaned = _with_whole_lines(file, len(header)) if has_blank_lines else None
+    try:
+        return _texts(file if cleaned is None else cleaned, header)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        whole = _with_whole_lines(file, len(header))
+        if whole is None:
+            raise
+        return _texts(whole, header)
 
 
 def _header(file: Path) -> list[str]:

@@ -144,12 +144,11 @@ class _Execution:
         left = self.runner.left
         indirect = () if left is None else left.reached(module.name)
         made = self.calls.evaluate(use, inputs, before)
-        if left is not None and (made.ran_jobs or indirect):
-            received = [each.path for each in (*inputs.values(), *before.values()) if each is not None]
-            left.called([*received, *indirect])
         if reuse is not None:
             reuse.keep(module, inputs, before, made)
-        self._record(use, inputs, before, made, indirect)
+        invocation = self._record(use, inputs, before, made, indirect)
+        if left is not None and invocation.hangs_on_jobs:
+            left.called(invocation.reads)
 
     def _input(self, use: ScheduledUse, name: str) -> BoundaryRelation:
         source = use.sources[name]
@@ -165,7 +164,7 @@ class _Execution:
         before: Mapping[str, BoundaryRelation | None],
         result: InvocationResult,
         indirect: tuple[str, ...],
-    ) -> None:
+    ) -> ModuleInvocation:
         module, outputs, after = use.module, result.outputs, result.state
         self.counts[module.name] = self.counts.get(module.name, 0) + 1
         self.state.update((use.slots[name], each) for name, each in after.items())
@@ -189,6 +188,7 @@ class _Execution:
         if self.runner.observer is not None:
             every = (*inputs.values(), *found.values(), *after.values(), *outputs.values())
             self.runner.observer.invoked(invocation, {each.path: each for each in every})
+        return invocation
 
 
 def executions_to_run(done: int, wanted: int | None, numbered: tuple[int, ...]) -> range:

@@ -59,8 +59,8 @@ class ReadFiles:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, tuple[int, ...] | None]] = {}
-        self._parquet: dict[str, str] = {}
-        """Places of Parquet files by URI."""
+        self._parquet: set[str] = set()
+        """The URIs of local Parquet files."""
 
     def check(self, leaf: Relation) -> None:
         """Compare the files of a leaf with what is recorded, and note them; or compare them with what was noted.
@@ -75,7 +75,7 @@ class ReadFiles:
                 place = "" if path is None else str(path)
                 known = self._known[file.uri] = (place, _facts(place))
                 if leaf.format == "parquet" and place:
-                    self._parquet[file.uri] = place
+                    self._parquet.add(file.uri)
                 is_other = bool(_difference(file))  # since the records were opened
             else:
                 is_other = bool(known[0]) and _facts(known[0]) != known[1]
@@ -96,7 +96,8 @@ class ReadFiles:
         import pyarrow.parquet as pq
 
         left = _READ_AGAIN
-        for uri, place in self._parquet.items():
+        for uri in sorted(self._parquet):
+            place, _ = self._known[uri]
             try:
                 with pq.ParquetFile(place) as file:
                     left -= os.stat(place).st_size  # noqa: PTH116

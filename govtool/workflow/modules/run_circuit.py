@@ -239,7 +239,7 @@ class _Builder:
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))
         values = python_rows(table.read(*rows.columns), present)
         matched(values, list(root.columns), self.files.rows(relation))  # refuses what the plan does not give again
-        if invocation.ran_jobs or invocation.indirect:
+        if invocation.hangs_on_jobs:
             rows, table = annotator.keep(self._decided(annotator, rows, table, invocation))
             self.coarse[relation.path] = decided_reason(invocation)
         self.relations[relation.path] = AnnotatedRelation(relation, rows, table, tuple(root.columns), ordered)

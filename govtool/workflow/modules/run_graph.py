@@ -259,7 +259,7 @@ class _Invocation:
 
     def _decided(self, made: RelationTuples) -> RelationTuples:
         """Tuples of a function that jobs told of what it read: they are there, or not, by that too."""
-        if not (self.invocation.ran_jobs or self.invocation.indirect):
+        if not self.invocation.hangs_on_jobs:
             return made
         graph = self.run.graph
         self.run.coarse[self._title(made.relation)] = decided_reason(self.invocation)
