@@ -8,20 +8,23 @@ others. What functions hand to each other by files, by the environment or by pro
 
 from __future__ import annotations
 
+import inspect
 import sys
-import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, lru_cache, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, Final
+
+from govtool.spark.live.plans.value_text import captured_by, members_of
+from govtool.spark.live.records.function_source import is_users
 
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes)
 _MOST: Final = 20_000
 """Values of one function that are compared; more count as others each time."""
 _LARGE: Final = 1 << 20
 """Bytes of an array up to which it is compared."""
-_LIBRARIES: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_CACHE: Final = type(lru_cache(len))
 _OWN: Final = ("govtool", "pyspark", "py4j")
 
 
@@ -104,17 +107,25 @@ def _parts(value: Any) -> list[Any] | None:
         return list(_of_function(value)) if _is_users(value.__module__, value.__code__.co_filename) else None
     if isinstance(value, MethodType):
         return [value.__func__, value.__self__]
+    if isinstance(value, (staticmethod, classmethod)):
+        return [value.__func__]
+    if isinstance(value, property):
+        return [value.fget, value.fset, value.fdel]
+    if isinstance(value, _CACHE):
+        return [value.__wrapped__]
     if isinstance(value, (BuiltinFunctionType, ModuleType)) or kind.__module__.partition(".")[0] in _OWN:
         return None
     if isinstance(value, type):
-        return list(vars(value).values()) if _is_users(value.__module__, "") else None
+        if not _is_users(value.__module__):
+            return None
+        return [*value.__bases__, *(member for _, member in members_of(value))]
     if isinstance(value, dict):
         return [part for pair in value.items() for part in pair]
     if isinstance(value, (list, tuple, deque)):
         return list(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
-    if kind.__module__.startswith("pandas."):  # what it holds may change in its place
+    if kind.__module__.partition(".")[0] == "pandas":  # what it holds may change in its place
         return [object()]
     if kind.__module__ == "numpy" and hasattr(value, "tobytes"):
         return [str(value.dtype), value.shape, value.tobytes()] if value.nbytes <= _LARGE else [object()]
@@ -128,40 +139,23 @@ def _of_object(value: Any) -> list[Any] | None:
     if kind.__module__ in ("datetime", "decimal", "fractions"):
         return [repr(value)]
     own = getattr(value, "__dict__", None)
-    slots = [name for each in kind.__mro__ for name in _slots(each)]
-    known = kind.__module__.partition(".")[0] in sys.stdlib_module_names and kind.__module__ != "__main__"
+    slots = [name for each in kind.__mro__ for name, member in vars(each).items() if inspect.ismemberdescriptor(member)]
+    known = kind.__module__.partition(".")[0] in sys.stdlib_module_names
     if (own is None and not slots) or (known and not isinstance(value, SimpleNamespace)):  # as a logger, or a lock
         return None
     parts = [kind, *(part for pair in (own or {}).items() for part in pair)]
     return parts + [getattr(value, name) for name in slots if hasattr(value, name)]
 
 
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = vars(kind).get("__slots__", ())
-    return (
-        (slots,) if isinstance(slots, str) else tuple(each for each in slots if each not in ("__dict__", "__weakref__"))
-    )
-
-
 def _of_function(function: FunctionType) -> Iterator[Any]:
-    """The values of a function's closure, its defaults, and the global variables and modules' attributes it names."""
-    yield function.__defaults__
-    yield function.__kwdefaults__
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not yet set
-            yield None
+    """What a function takes along, its attributes, and those of the user's modules that its code names."""
     yield from vars(function).values()
-    names = sorted(_names(function.__code__))
-    variables = function.__globals__
-    for name in names:
-        value = variables.get(name)
-        if isinstance(value, ModuleType):
-            if _is_users(value.__name__, getattr(value, "__file__", None) or ""):
-                yield from (vars(value)[each] for each in names if each in vars(value))
-        else:
+    names = _names(function.__code__)
+    for _, value in captured_by(function):
+        if not isinstance(value, ModuleType):
             yield value
+        elif _is_users(value.__name__):
+            yield from (attribute for name, attribute in sorted(vars(value).items()) if name in names)
 
 
 def _names(code: CodeType) -> set[str]:
@@ -173,10 +167,13 @@ def _names(code: CodeType) -> set[str]:
     return found
 
 
-def _is_users(module: str | None, file: str) -> bool:
-    """Return whether a module is no library."""
-    name = (module or "").partition(".")[0]
-    if name in _OWN or name in sys.stdlib_module_names:
-        return name == "__main__"
-    place = file or getattr(sys.modules.get(module or ""), "__file__", None) or ""
-    return not place.startswith(_LIBRARIES)
+@cache
+def _is_users(module: str, file: str = "") -> bool:
+    """Return whether what a module defines is the user's.
+
+    Args:
+        module: Its name, as what it defines has it: that of a decorated function is the function's own.
+        file: Where its code is, for a module without a file.
+    """
+    place = getattr(sys.modules.get(module), "__file__", None) or file
+    return is_users(module, place) if place else module.partition(".")[0] not in sys.stdlib_module_names

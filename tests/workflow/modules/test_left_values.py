@@ -6,7 +6,7 @@ import itertools
 import logging
 import types
 from collections import Counter, deque
-from functools import partial
+from functools import lru_cache, partial, wraps
 
 import pytest
 from jsonframes import Sequence, give
@@ -22,7 +22,15 @@ HELPERS = types.ModuleType("helpers_of_users")
 HELPERS.total = 0
 
 
-class Totals:
+class Base:
+    __slots__ = ("__dict__", "__hidden")
+    count = 0
+
+    def fill(self):
+        self.__hidden = object()
+
+
+class Totals(Base):
     value = 0
 
     def __init__(self):
@@ -64,6 +72,34 @@ def reads_an_object(rows):
     return list(filter(inner, rows))
 
 
+class Reading:
+    @staticmethod
+    def by_itself():
+        return SHARED.get("total", 0)
+
+    @property
+    def shown(self):
+        return self.by_itself()
+
+
+@lru_cache
+def _kept_result():
+    return Reading().shown
+
+
+def reads_by_a_cache(rows):
+    return rows[: _kept_result()]
+
+
+@wraps(reads_a_dict)
+def _wrapper(*rows):
+    return None
+
+
+def reads_by_a_decorator(rows):
+    return _wrapper(rows)
+
+
 def reads_a_module(rows):
     return rows[: HELPERS.total]
 
@@ -96,13 +132,19 @@ def _of_closure():
 CLOSURE, FILLS_CLOSURE = _of_closure()
 ALL = [
     reads_nothing, reads_a_dict, reads_a_name, reads_by_a_helper, reads_a_class, reads_an_object, reads_a_module,
-    reads_its_default, CLOSURE, reads_collections,
+    reads_its_default, CLOSURE, reads_collections, reads_by_a_decorator,
+    reads_by_a_cache,
 ]  # fmt: skip
 CHANGES = {
-    "a global dict": (lambda: SHARED.update(total=SHARED.get("total", 0) + 1), {reads_a_dict, reads_by_a_helper}),
+    "a global dict": (
+        lambda: SHARED.update(total=SHARED.get("total", 0) + 1),
+        {reads_a_dict, reads_by_a_helper, reads_by_a_decorator, reads_by_a_cache},
+    ),
     "a global name": (_set_number, {reads_a_name}),
     "an attribute of a class": (lambda: setattr(Totals, "value", Totals.value + 1), {reads_a_class, reads_an_object}),
     "an attribute of an object": (lambda: TOTALS.own.update(x=len(TOTALS.own), y=object()), {reads_an_object}),
+    "an attribute of a base class": (lambda: setattr(Base, "count", Base.count + 1), {reads_a_class, reads_an_object}),
+    "a private slot": (TOTALS.fill, {reads_an_object}),
     "an attribute of a module": (lambda: setattr(HELPERS, "total", HELPERS.total + 1), {reads_a_module}),
     "a default": (lambda: reads_its_default.__defaults__[0].append(1), {reads_its_default}),
     "a closure": (FILLS_CLOSURE, {CLOSURE}),
@@ -122,6 +164,17 @@ def test_who_can_reach_what_a_call_left(case):
     left.called(["Orders", "Users"])
     assert {ALL[int(name)] for name in map(str, range(len(ALL))) if left.reached(name)} == readers
     assert all(left.reached(str(ALL.index(each))) == ("Orders", "Users") for each in readers)
+
+
+def test_a_python_function_of_spark_reads_what_its_own_function_reads():
+    from pyspark.sql.functions import udf
+    from pyspark.sql.types import IntegerType
+
+    ours = udf(lambda number: number + SHARED.get("total", 0), IntegerType())
+    left = LeftValues({"M": lambda rows: rows.select(ours("n"))})
+    SHARED["total"] = SHARED.get("total", 0) + 1
+    left.called(["R"])
+    assert left.reached("M") == ("R",)
 
 
 def test_values_that_cannot_be_compared_count_as_others():

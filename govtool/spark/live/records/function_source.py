@@ -160,7 +160,7 @@ def _sources(names: Iterable[str], but: str) -> str:
             continue
         seen.add(name)
         place = _place(name)
-        if place is None or not _is_users(name, place[0]):
+        if place is None or not is_users(name, place[0]):
             continue
         data = _bytes_of(*place)
         tree = _tree(data)
@@ -209,7 +209,7 @@ def _place(name: str) -> tuple[str, Any] | None:
     return (spec.origin, spec.loader) if spec is not None and spec.origin else None
 
 
-def _is_users(name: str, file: str) -> bool:
+def is_users(name: str, file: str) -> bool:
     """Return whether a module is the user's own file: not Python's, not installed, not Spark's or govtool's."""
     if name.partition(".")[0] in (*_SPARK, "govtool"):
         return False
